@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
 	"github.com/snowgrid/snowgrid/internal/bounded"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/leader/anchor"
@@ -55,6 +54,11 @@ func checkQuorum(s Status) (Severity, string) {
 			"network to them", s.aliveOf(), majority(s.Voters))
 	}
 	waits := s.Anchor != nil && s.Anchor.State == string(anchor.Waiting) // its leader does, not yet in the roster
+	if i := slices.IndexFunc(s.Members, func(m MemberInfo) bool { return m.Incarnation == s.Answering }); s.Leader == "" &&
+		i >= 0 && s.Members[i].Report.diskCause() != "" {
+		return Critical, fmt.Sprintf("%s takes no part in the grid, and sees no leader, because of its disk: %s; ask "+
+			"another member whether the grid has one", s.Members[i].who(), s.Members[i].Report.diskCause())
+	}
 	if s.Leader == "" && !waits {
 		return Critical, fmt.Sprintf("the grid has no leader, and %s alive; an election takes seconds: if this persists, "+
 			"check that the members reach each other's Raft addresses", s.aliveOf())
@@ -263,8 +267,7 @@ func checkDisks(s Status) (Severity, string) {
 	var failed []string
 	remedy := "a member takes part again when its writes return"
 	for _, m := range s.Members {
-		if m.Report != nil && m.Report.DiskFailed != "" {
-			cause := strings.TrimSuffix(m.Report.DiskFailed, "; "+raftlog.DiskAdvice) // the alert states one advice for all
+		if cause := m.Report.diskCause(); cause != "" {
 			failed = append(failed, m.who()+": "+cause)
 			if !hangs(cause) {
 				remedy = "free space, replace the disk or put the directory back, then restart the member"

@@ -40,6 +40,17 @@ func healthy() Status {
 
 func names(of ...string) []string { return of }
 
+// TestQuorumLostNamesTheDisk: a member whose disk has failed sees no leader, and the voters are not the cause.
+func TestQuorumLostNamesTheDisk(t *testing.T) {
+	s := healthy()
+	s.Leader, s.Members[0].Report.DiskFailed = "", "no space"
+	severity, text := checkQuorum(s)
+	if want := "host-a (a) takes no part in the grid, and sees no leader, because of its disk: no space; "; severity !=
+		Critical || !strings.HasPrefix(text, want) || strings.Contains(text, "voters") {
+		t.Errorf("%s: %s", severity, text)
+	}
+}
+
 // TestAlerts: each state gives its alert and no other, with its severity and a text that has
 // the values.
 func TestAlerts(t *testing.T) {

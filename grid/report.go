@@ -2,7 +2,10 @@ package grid
 
 import (
 	"cmp"
+	"strings"
 	"time"
+
+	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
 )
 
 // MemberReport is a member's description of itself.
@@ -46,6 +49,14 @@ func (o *overview) report(s *Status) *MemberReport {
 		r.ClockOffset = Milliseconds(s.Wall.Sub(s.ClusterTime).Milliseconds())
 	}
 	return r
+}
+
+// diskCause returns why the member's disk failed or hangs without the advice, which alerts state once; "" if it works.
+func (r *MemberReport) diskCause() string {
+	if r == nil {
+		return ""
+	}
+	return strings.TrimSuffix(r.DiskFailed, "; "+raftlog.DiskAdvice)
 }
 
 // describeSelf adds this member's description of itself, and the voters that it sees.
