@@ -91,6 +91,7 @@ type Gossip struct {
 	said    map[roster.Incarnation]string // the encoded state behind each entry in alive
 	peers   []Peer                        // of alive, sorted; nil after a change, and shared with callers of Peers
 	names   map[roster.Incarnation]string // of members that are alive or were
+	renamed uint64                        // counts the changes of names
 	foreign map[foreignMember]*encounter
 	failing map[roster.Incarnation]struct{} // live peers that failed this member's last probe
 	noUDP   map[roster.Incarnation]unansweredUDP

@@ -89,9 +89,10 @@ func (g *Gossip) Learn(inc roster.Incarnation, name string) {
 
 // remember keeps a member's name, also after its end. mu must be held.
 func (g *Gossip) remember(p Peer) {
-	if p.Name == "" {
+	if p.Name == "" || g.names[p.Incarnation] == p.Name {
 		return
 	}
+	g.renamed++
 	if _, known := g.names[p.Incarnation]; !known && len(g.names) >= rememberedNames+len(g.alive) {
 		r := g.cfg.State.Roster()
 		for inc := range g.names {

@@ -32,7 +32,7 @@ const (
 type storedNames struct {
 	dir    string // "" for none
 	log    *slog.Logger
-	stored map[roster.Incarnation]string // by this process
+	stored uint64 // the changes of the names that this process has stored
 }
 
 // load returns the names that an earlier process has stored.
@@ -83,14 +83,12 @@ func (s *storedNames) run(ctx context.Context, g *Gossip) {
 	failed := ""
 	for s.dir != "" && signal.Sleep(ctx, namesEvery) {
 		g.mu.Lock()
-		changed, names := !maps.Equal(g.names, s.stored), s.stored
-		if changed {
-			names = maps.Clone(g.names)
-		}
-		g.mu.Unlock()
-		if !changed {
+		if g.renamed == s.stored {
+			g.mu.Unlock()
 			continue
 		}
+		renamed, names := g.renamed, maps.Clone(g.names)
+		g.mu.Unlock()
 		_, err := bounded.Do(ctx, &calls, "store names", func(context.Context) (struct{}, error) {
 			data, err := durable.Seal(names)
 			if err == nil {
@@ -99,7 +97,7 @@ func (s *storedNames) run(ctx context.Context, g *Gossip) {
 			return struct{}{}, err
 		})
 		if err == nil {
-			s.stored, failed = names, ""
+			s.stored, failed = renamed, ""
 		} else if failed != err.Error() && ctx.Err() == nil {
 			failed = err.Error()
 			s.log.Warn("names of members not stored", "error", err)
