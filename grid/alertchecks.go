@@ -49,7 +49,7 @@ func checkQuorum(s Status) (Severity, string) {
 		return Critical, fmt.Sprintf("member %s is in no grid yet; check its join addresses, and that the expected members "+
 			"run", s.Answering)
 	}
-	if s.VotersAlive < majority(s.Voters) {
+	if s.Leader == "" && s.VotersAlive < majority(s.Voters) { // a leader has one, whatever gossip sees
 		return Critical, fmt.Sprintf("%s alive, and the quorum is %d; start the missing members again, or restore the "+
 			"network to them", s.aliveOf(), majority(s.Voters))
 	}

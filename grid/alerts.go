@@ -70,7 +70,7 @@ var alertKinds = []AlertKind{
 	{"partitions_unowned", []Severity{Critical}, "Partitions have no owner: nothing is attached or created in them.",
 		checkOwners},
 	{"quorum_at_risk", []Severity{Warning}, "Losing one more voter loses the majority.", checkQuorumMargin},
-	{"quorum_lost", []Severity{Critical}, "Fewer voters are alive than a majority, or there is no leader.",
+	{"quorum_lost", []Severity{Critical}, "The grid has no leader, or this member receives no commits.",
 		checkQuorum},
 	{"seeds_unresolved", []Severity{Warning}, "An entry in a member's Config.Join (--join) has not resolved for a minute.",
 		checkSeeds},

@@ -64,7 +64,7 @@ func TestAlerts(t *testing.T) {
 		{func(s *Status) {
 			s.Leader, s.Anchor = "", &AnchorInfo{State: "waiting", Advice: "wait"}
 		}, "anchor_not_held critical", []string{"the anchor is waiting"}},
-		{func(s *Status) { s.VotersAlive = 1 }, "quorum_lost critical",
+		{func(s *Status) { s.Leader, s.VotersAlive = "", 1 }, "quorum_lost critical",
 			[]string{"1 of 3 voters is alive", "the quorum is 2", "start"}},
 		{func(s *Status) { s.Advice = "quorum lost: do this" }, "quorum_lost critical", []string{"do this"}},
 		{func(s *Status) { s.Leader, s.Voters, s.VotersAlive = "", 0, 0 }, "quorum_lost critical", []string{"in no grid"}},
@@ -142,6 +142,9 @@ func TestAlerts(t *testing.T) {
 		{func(s *Status) {
 			s.Members[2].Alive, s.Members[1].Report.Unreached = false, names("c")
 		}, "member_down warning", []string{"host-c (c)"}},
+		{func(s *Status) { // of a member that gossip does not reach: Raft does
+			s.Members[1].Alive, s.Members[2].Alive, s.VotersAlive = false, false, 1
+		}, "member_down warning", []string{"host-b (b)", "host-c (c)"}},
 		{func(s *Status) {
 			s.Members[0].Report.GossipKeys, s.Members[1].Report.GossipKeys = names("k1", "k2"), names("k2", "k1")
 			s.Members[2].Report.GossipKeys = nil

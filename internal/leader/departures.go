@@ -54,7 +54,9 @@ func (m *voters) departing(v View, stays map[ServerID]bool) (keeps func(ServerID
 		case !s.Voter:
 			continue
 		case stays[s.ID]:
-			stay++
+			if _, seen := v.peerOf(s.ID); seen || s.ID == m.server { // as leavesVote counts
+				stay++
+			}
 		case s.ID.IsDurable() && m.members.left(v, s.ID):
 			leaving[s.ID] = true
 		}

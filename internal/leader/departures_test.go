@@ -89,3 +89,23 @@ func TestDepartureAsksAgain(t *testing.T) {
 		t.Error("a voter leaves, and no member is probed")
 	}
 }
+
+// TestLeaveBesideAnUnseenVoter: a voter that gossip does not see, since its gossip key differs or its gossip port is
+// blocked, answers calls and agrees. The vote of a member that left is kept for voteAwaited, and is removed then by
+// the answer of that voter.
+func TestLeaveBesideAnUnseenVoter(t *testing.T) {
+	for _, after := range []time.Duration{voteAwaited / 2, voteAwaited + time.Second} {
+		o := lead(t, 3, true)
+		o.assign()
+		server := o.v.Servers[2].ID
+		o.unseen(2)
+		o.v.Peers[1].Leaving = true // the third
+		o.l.admission.leaves[inc(3, 1)] = true
+		o.without(3)
+		o.l.voters.departures[server] = o.v.Mono - after
+		o.settle()
+		if got, want := o.l.Departed(o.v, inc(3, 1), server), after > voteAwaited; got != want {
+			t.Errorf("after %v: departed %v, want %v; %v vote", after, got, want, o.votes())
+		}
+	}
+}

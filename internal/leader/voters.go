@@ -185,7 +185,7 @@ func (m *voters) decide(v View) {
 
 func (m *voters) next(v View, e electorate, asked *survey) (Reconfiguration, bool) {
 	answers := func(s Server) bool { return s.ID == m.server || m.answers(v, asked, s) }
-	reached := func(s Server) bool { return s.ID == m.server || asked.reached(v, s) }
+	reached := func(s Server) bool { return answers(s) || asked.reached(v, s) }
 	if e.promotes() {
 		if i := slices.IndexFunc(e.idle, answers); i >= 0 {
 			return Reconfiguration{Do: Promote, Server: e.idle[i].ID}, true

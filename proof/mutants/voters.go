@@ -17,6 +17,14 @@ var voterMutants = []mutant{
 	{"votes", "the votes of the absent are given up although the rest is a majority", "internal/leader/voters.go",
 		"overdue && !majority {", "overdue && (majority || !majority) {", leaderTests},
 
+	{"votes", "a voter cannot leave beside one that gossip does not see", "internal/leader/voters.go",
+		"return answers(s) || asked.reached(v, s)", "return s.ID == m.server || asked.reached(v, s)", leaderTests},
+	{"votes", "a voter that gossip does not see is one of the majority that stays", "internal/leader/departures.go",
+		"seen || s.ID == m.server {", "seen || s.ID != \"\" {", leaderTests},
+	{"alerts", "a quorum is lost that has a leader", "grid/alertchecks.go",
+		`s.Leader == "" && s.VotersAlive`, `(s.Leader == "" || s.Leader != "") && s.VotersAlive`,
+		[]string{"./grid", "-run", "TestAlerts"}},
+
 	{"zones", "votes move between zones without end", "internal/leader/zones.go", "return e.crowd(goes)-e.crowd(s) >= 2",
 		"return e.crowd(goes)-e.crowd(s) >= 1", leaderTests},
 	{"zones", "votes stay in one zone", "internal/leader/zones.go", "e.zones() < 2", "e.zones() < 9", leaderTests},
