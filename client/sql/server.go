@@ -9,7 +9,7 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// setting is one that decides whether an acknowledged write survives a crash.
+// setting decides whether an acknowledged write survives a crash.
 type setting struct {
 	query  string
 	name   string
@@ -53,12 +53,15 @@ func (s *Store) check(ctx context.Context) error {
 				s.dialect, want.remedy)
 		}
 	}
+	if err := s.noteFile(ctx); err != nil {
+		return err
+	}
 	s.checked.Store(true)
 	return nil
 }
 
 // Generation implements [store.Generations]. PostgreSQL names its timeline, which each
-// promotion raises. MySQL and MariaDB name the server: one that was replaced must not
+// promotion raises. MySQL and MariaDB name the server: a replaced server must not
 // become the primary again within a window of its replacement. SQLite always has the same one.
 //
 // lossy is true for PostgreSQL while a standby is connected and replication is

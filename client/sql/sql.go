@@ -1,6 +1,6 @@
 // Package sql keeps the records of package store in a table of a database that the
-// user runs: PostgreSQL, MySQL or MariaDB, or SQLite. It takes the user's *sql.DB, so
-// driver, credentials, TLS and pool are those of the service.
+// user runs: PostgreSQL, MySQL or MariaDB, or SQLite. It takes the user's *sql.DB, with
+// the service's driver, credentials, TLS and pool.
 //
 //	records := sql.New(db, sql.PostgreSQL, "snowgrid")
 //	err := records.CreateTable(ctx)
@@ -16,7 +16,7 @@
 // to the primary server and must commit each statement (autocommit).
 //
 // An acknowledged write must survive a crash. Before its first write the store asks how
-// the server is set up and refuses, by the name of the setting, one that gives this up:
+// the server is set up, and refuses a server that gives this up with the setting's name:
 // fsync or synchronous_commit off (PostgreSQL), innodb_flush_log_at_trx_commit other
 // than 1 (MySQL), synchronous below FULL (SQLite).
 //
@@ -36,11 +36,12 @@
 //
 // A replica that takes the primary's place may lack acknowledged writes, unless
 // replication is synchronous. Such a store then gives equal IDs unless it waits; see
-// [Store.Generation]. [store.Config].FailoverBound is how long the replaced server may
+// [Store.Generation]. [store.Config].FailoverBound limits the time in which the replaced server may
 // continue to acknowledge writes, and [store.Open] refuses to start without it.
 package sql
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"database/sql"
@@ -68,6 +69,7 @@ type Store struct {
 	text    statements
 	alone   bool // the user stated that no other server takes its place
 	checked *atomic.Bool
+	file    *atomic.Pointer[sqliteFile] // nil in it before the first check, and for other databases
 }
 
 var (
@@ -79,7 +81,10 @@ var (
 // name of letters, digits and underscores, with at most one dot after a schema. An
 // invalid name or dialect is reported by the first call.
 func New(db *sql.DB, dialect Dialect, table string) *Store {
-	return &Store{db: db, dialect: dialect, table: table, text: dialect.statements(table), checked: &atomic.Bool{}}
+	return &Store{
+		db: db, dialect: dialect, table: table, text: dialect.statements(table), checked: &atomic.Bool{},
+		file: &atomic.Pointer[sqliteFile]{},
+	}
 }
 
 // String names the store in messages.
@@ -118,7 +123,7 @@ func (s *Store) Schema() string { return s.text.create }
 
 // Load implements [store.Store].
 func (s *Store) Load(ctx context.Context, key string) (store.Entry, error) {
-	if err := s.usable(); err != nil {
+	if err := cmp.Or(s.usable(), s.replaced()); err != nil {
 		return store.Entry{}, err
 	}
 	e := store.Entry{Key: key}
@@ -144,9 +149,9 @@ func (s *Store) SwapIn(ctx context.Context, e store.Entry, generation string) (s
 }
 
 // swap runs the statement for a new key or for an old one. Arguments are the key, the
-// body, the new revision, the replaced one for an old key, and those that are given.
+// body, the new revision, the replaced one for an old key, and the given ones.
 func (s *Store) swap(ctx context.Context, e store.Entry, insert, update string, more ...any) (store.Revision, error) {
-	if err := errors.Join(s.usable(), checkEntry(e)); err != nil {
+	if err := errors.Join(s.usable(), checkEntry(e), s.replaced()); err != nil {
 		return "", err
 	}
 	if err := s.check(ctx); err != nil {
@@ -187,7 +192,7 @@ func (s *Store) settle(ctx context.Context, e store.Entry, revision store.Revisi
 
 // List implements [store.Store].
 func (s *Store) List(ctx context.Context, prefix string) ([]store.Entry, error) {
-	if err := s.usable(); err != nil {
+	if err := cmp.Or(s.usable(), s.replaced()); err != nil {
 		return nil, err
 	}
 	rows, err := s.db.QueryContext(ctx, s.text.list, prefix, prefix)

@@ -4,12 +4,17 @@ package main
 var (
 	fileTests    = []string{"./client/store", "-run", "File"}
 	versionTests = []string{"./client/store", "-run", "VersionedDir"}
+	sqliteTests  = []string{"-C", "client/sql", ".", "-run", "SQLiteFile"}
 	suiteTests   = []string{"./client/store/storetest", "-run", "TestFile$"}
 )
 
 // storeMutants weaken the rules for a store in a directory, and for the data directories of each
 // version of a logical node.
 var storeMutants = []mutant{
+	{"store", "a SQLite file that was removed is a store", "client/sql/sqlitefile.go",
+		"case errors.Is(err, fs.ErrNotExist), err", "case errors.Is(err, fs.ErrInvalid), err", sqliteTests},
+	{"store", "another SQLite file is the store that was opened", "client/sql/sqlitefile.go",
+		"!os.SameFile(file.info, present)", "present.IsDir()", sqliteTests},
 	{"store", "a file is replaced at any revision", "client/store/file.go", "if have.Revision != e.Revision {",
 		"if have.Revision != e.Revision && e.Revision == \"\" {", fileTests},
 	{"store", "a file is created over another", "client/store/file.go", "if have.Revision != e.Revision {",
