@@ -181,14 +181,30 @@ func (d *departure) awaitLower(ctx context.Context, stop clustertime.Tick) {
 	d.log.Info("anchor limit not lowered; the next start waits for it")
 }
 
-// othersStay reports whether another member is alive that does not leave.
+// othersStay reports whether another member is alive that does not leave. A leader that gossip does not see, since the
+// gossip keys differ, for example, counts while its raises arrive.
 func (d *departure) othersStay() bool {
 	r := d.state.Roster()
 	_, found := d.gossip.Find(func(p gossip.Peer) bool {
 		_, in := r.Member(p.Incarnation)
 		return in && p.Incarnation != d.self && !p.Leaving
 	})
-	return found
+	return found || d.followsLeader() && !d.seesLeader()
+}
+
+// followsLeader reports whether another member leads this one, and raised the ceiling within the last half window.
+func (d *departure) followsLeader() bool {
+	node, age := d.raft.Node(), d.state.RaiseAge()
+	return node.Leader() != "" && !node.Leads() && age >= 0 && age < d.window()/2
+}
+
+// seesLeader reports whether gossip sees the leader alive.
+func (d *departure) seesLeader() bool {
+	id := d.raft.Node().Leader()
+	_, alive := d.gossip.Find(func(p gossip.Peer) bool {
+		return string(raftlog.ServerID(p.Incarnation, p.Durable)) == id
+	})
+	return alive
 }
 
 // stopAwaited bounds the wait for the leader to record the stop, when all voters leave.
@@ -203,8 +219,7 @@ func (d *departure) awaitStop(done <-chan struct{}) {
 		if !d.durable || node == nil || node.Leads() || d.state.Roster().Stopped > 0 {
 			return
 		}
-		leads := func(p gossip.Peer) bool { return string(raftlog.ServerID(p.Incarnation, p.Durable)) == node.Leader() }
-		if _, alive := d.gossip.Find(leads); !alive {
+		if !d.seesLeader() {
 			return
 		}
 		select {
