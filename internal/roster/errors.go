@@ -19,5 +19,5 @@ var (
 
 	// ErrWrongOwner is the reply from a member that does not, or no longer, own the requested
 	// partition. The caller looks up the directory again.
-	ErrWrongOwner = errors.New("roster: another member is the owner; look up the directory again")
+	ErrWrongOwner = errors.New("roster: this member is not the owner at present; look up the directory again")
 )
