@@ -28,8 +28,9 @@ const leaveEvery = 50 * time.Millisecond
 // A call while another one is in progress, and one after it, waits for that and returns its result.
 // If Close ends it, or came before it, the error matches sequencer.ErrClosed.
 //
-// The last leaving member of a durable grid records the end of the grants if nothing is
-// attached any longer: the grid then restarts without a wait.
+// A member of a durable grid that leaves after all others have ended records the end of the grants
+// if nothing is attached any longer: the grid then restarts without a wait. If all leave at once, the
+// next start waits for a window at most.
 func (m *Member) Leave(ctx context.Context) error {
 	l, first := m.end.leave(m.ctx.Err() == nil)
 	switch {
