@@ -11,7 +11,7 @@ func (r *AttachRequest) List(f *Fields) {
 
 // List implements [Listing].
 func (r *AttachResponse) List(f *Fields) {
-	r.Stamp.list(f)
+	r.list(f)
 	Number(f, "node", &r.Node)
 	f.Struct("grant", func(f *Fields) {
 		Number(f, "from", &r.Grant.From)
@@ -31,7 +31,7 @@ func (r *DetachRequest) List(f *Fields) {
 }
 
 // List implements [Listing].
-func (d *Done) List(f *Fields) { d.Stamp.list(f) }
+func (d *Done) List(f *Fields) { d.list(f) }
 
 // list lists the fields of a message that embeds the stamp. It is not List, which each of these
 // messages would inherit.
