@@ -46,3 +46,27 @@ func TestNextOwnerLearnsTheRest(t *testing.T) {
 		t.Errorf("when all holders had time to show what they have: %v", err)
 	}
 }
+
+// TestOwnerAfterALossThatIsOver: once cluster time has reached the floor of a loss, holders have nothing more to
+// show. The next owner, whose own floor is a window ahead, does not wait for them: not in the first seconds of a new
+// grid either.
+func TestOwnerAfterALossThatIsOver(t *testing.T) {
+	p := newPair(t)
+	p.deliver()
+	p.change(roster.Change{Lose: []roster.Loss{{Partition: 0, Owner: incarnations[0], With: incarnations[1:]}}})
+	p.deliver()
+	floor := p.roster.Partitions[0].Floor
+	if err := p.created(0, "orders"); !errors.Is(err, sequencer.ErrUnavailable) {
+		t.Errorf("before the floor: %v", err)
+	}
+	p.raise(floor)
+	p.mono += time.Second
+	p.change(roster.Change{Take: []roster.Replica{{Partition: 0, Member: incarnations[1]}}})
+	p.deliver()
+	if next := p.roster.Partitions[0].Floor; next <= floor {
+		t.Fatalf("the next floor is %d, not above %d", next, floor)
+	}
+	if err := p.created(1, "users"); err != nil {
+		t.Errorf("a second after the loss, at its floor: %v", err)
+	}
+}

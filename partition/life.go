@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/internal/attachment"
+	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -93,15 +94,19 @@ type learner struct {
 
 // loss is a partition's last loss, as a replica has seen it.
 type loss struct {
-	term   roster.Term
-	seen   time.Duration // when, by the monotonic clock
-	recent bool          // cluster time had not reached its floor yet
+	term  roster.Term
+	seen  time.Duration    // when, by the monotonic clock
+	floor clustertime.Tick // of its term; 0 if the replica saw a later term first
 }
 
-// observe records a loss of the partition that is new to this replica.
+// observe records a loss of the partition that is new to this replica, and the floor of its term.
 func (l *learner) observe(v View) {
-	if p := v.Roster.Partitions[l.id]; p.LostTerm != l.loss.term {
-		l.loss = loss{term: p.LostTerm, seen: v.Mono, recent: p.Term == p.LostTerm && v.Bounds().Now < p.Floor}
+	p := v.Roster.Partitions[l.id]
+	if p.LostTerm != l.loss.term {
+		l.loss = loss{term: p.LostTerm, seen: v.Mono}
+	}
+	if p.Term == p.LostTerm {
+		l.loss.floor = p.Floor
 	}
 }
 
@@ -122,7 +127,7 @@ func (l *learner) check(v View, name string) error {
 // waitsForHolders describes the wait of an owner that learns attachments, with the time when IDs
 // begin: the grid or its partition has just begun, without a table.
 func (l *learner) waitsForHolders(v View) string {
-	floor, now := v.Roster.Partitions[l.id].Floor, v.Bounds().Now
+	floor, now := max(l.loss.floor, l.table.base), v.Bounds().Now
 	return fmt.Sprintf("IDs begin at %s (in %v), since the grid has just started, or lost every copy of this partition; "+
 		"its holders are asked for their logical nodes first, for %v at most",
 		floor.Time().Format(time.RFC3339), floor.Sub(now).Duration(), v.learningTime())
@@ -132,10 +137,11 @@ func (l *learner) waitsForHolders(v View) string {
 func (v View) learningTime() time.Duration { return v.window()/4 + showTime }
 
 // isLearning reports whether holders may still have to present attachments that this owner lacks
-// after a loss. It is the same for the next owner, should the first one leave.
+// after a loss. It is the same for the next owner, should the first one leave: the floor of its own
+// term does not count.
 func (l *learner) isLearning(v View) bool {
-	p := v.Roster.Partitions[l.id]
-	return l.loss.recent && p.LostTerm == l.loss.term && v.Bounds().Now < p.Floor && v.Mono-l.loss.seen <= v.learningTime()
+	return v.Roster.Partitions[l.id].LostTerm == l.loss.term && v.Bounds().Now < l.loss.floor &&
+		v.Mono-l.loss.seen <= v.learningTime()
 }
 
 // mayRecreate reports whether an unknown name may be created again from a holder's claim (O6): the
