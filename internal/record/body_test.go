@@ -190,7 +190,7 @@ func TestDocumentCarriesTheLayout(t *testing.T) {
 	}
 }
 
-// TestDocumentStatesTheWindow: the window stays in every later body, and one that no client can have is damage.
+// TestDocumentStatesTheWindow: the window stays in every later body; a window that no client can have is damage.
 func TestDocumentStatesTheWindow(t *testing.T) {
 	d, stated := NewDocument(definition("orders"), [8]byte{1}, "n").State(15_000, "m")
 	if _, again := d.State(20_000, "o"); !stated || again {

@@ -72,8 +72,8 @@ type Document struct {
 	// Counted is the life whose nodes the marker counts: the last one with another range than the life before,
 	// zero if there is none.
 	Counted attachment.Life
-	// Window is the one that all clients of a store that may lose acknowledged writes need, 0 if it
-	// is not stated. Later lives have it too.
+	// Window is the window of all clients, if the store may lose acknowledged writes; 0: not stated.
+	// Later lives have the same.
 	Window clustertime.Span
 	Nonce  string // different in every body
 }

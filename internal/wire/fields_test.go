@@ -18,7 +18,7 @@ func listings() []wire.Listing {
 		new(member.ReplicateRequest), new(member.ReplicateResponse)}
 }
 
-// TestMessagesWithListings: no message has a listing by mistake, such as that of an embedded struct.
+// TestMessagesWithListings: no message inherits the listing of an embedded struct.
 func TestMessagesWithListings(t *testing.T) {
 	want := map[reflect.Type]bool{}
 	for _, m := range listings() {
