@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -56,8 +57,10 @@ func TestTrace(t *testing.T) {
 		}
 		_ = striped.Leave(b.Context())
 		mu.Lock()
-		if want := []string{want[0], want[1]}; !slices.Equal(spans, want) {
-			b.Errorf("the spans of a striped one are %q, want %q", spans, want)
+		renews := func(span string) bool { return strings.HasPrefix(span, "renew") } // the first handle may
+		got := slices.DeleteFunc(spans, renews)
+		if want := []string{want[0], want[1]}; !slices.Equal(got, want) {
+			b.Errorf("the spans of a striped one are %q, want %q", got, want)
 		}
 		blocked = true
 		mu.Unlock()
