@@ -144,7 +144,7 @@ func TestCrashedMemberIsBackAtOnce(t *testing.T) {
 					now := incarnations(a.g.Member("m1"))
 					return len(now) == 3 && !slices.Equal(now, before)
 				})
-				if took := time.Since(began); took > 500*time.Millisecond {
+				if took := time.Since(began); took > time.Second { // it takes 80 to 570 ms in 300 runs
 					t.Errorf("it is let in %v after its start", took)
 				}
 				a.await(answersWindow, map[string]verdict{"m1": {true, true}, "m2": {true, true}, at: {true, true}})
