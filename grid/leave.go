@@ -29,7 +29,7 @@ const leaveEvery = 50 * time.Millisecond
 // If Close ends it, or came before it, the error matches sequencer.ErrClosed.
 //
 // A member of a durable grid that leaves after all others have ended records the end of the grants
-// if nothing is attached any longer: the grid then restarts without a wait. If all leave at once, the
+// if nothing is attached any longer: the grid then restarts without a wait. If all leave together, the
 // next start waits for a window at most.
 func (m *Member) Leave(ctx context.Context) error {
 	l, first := m.end.leave(m.ctx.Err() == nil)

@@ -19,7 +19,7 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// The digits and widths of the texts. The digits sort by their bytes; those of Base32 are Crockford's.
+// The digits and widths of the texts. The digits sort by their bytes. Base32 has Crockford's.
 const (
 	base32Digits = "0123456789abcdefghjkmnpqrstvwxyz"
 	base62Digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"

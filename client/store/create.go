@@ -182,11 +182,7 @@ func (c *Client) ensureOnce(ctx context.Context, def sequencer.Definition) (reco
 		if err := c.checkNew(ctx, def); err != nil {
 			return d, err
 		}
-		d, revision = record.NewDocument(def, randomBytes(), newNonce()), ""
-		if c.cfg.FailoverBound > 0 {
-			d, _ = d.State(clustertime.SpanOf(c.cfg.Window), d.Nonce)
-		}
-		return d, c.begin(ctx, d, revision)
+		return d, c.begin(ctx, record.NewDocument(def, randomBytes(), newNonce()), "")
 	case err != nil:
 		return d, err
 	case d.Phase == record.Destroying:

@@ -59,6 +59,10 @@ func TestOneWindowWithFailoverBound(t *testing.T) {
 			sequencer.ErrInvalidConfig) {
 			b.Errorf("a create after a destroy: %v", err)
 		}
+		if _, err := with(10*time.Second).OpenSequencer(context.Background(), "orders"); !errors.Is(err,
+			sequencer.ErrNotFound) {
+			b.Errorf("a refused create began a life: %v", err)
+		}
 		b.next(b.create(with(10 * time.Second)))
 		refused("another life")
 	})

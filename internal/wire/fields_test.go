@@ -32,7 +32,7 @@ func TestMessagesWithListings(t *testing.T) {
 	}
 }
 
-// TestListings: a listing writes what the codec by reflection writes, and reads it, for random
+// TestListings: a listing writes the same bytes as the codec by reflection, and reads them, for random
 // content. A field that a listing omits fails it.
 func TestListings(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
@@ -92,8 +92,8 @@ func damaged(r *rand.Rand, data []byte) []byte {
 	return data
 }
 
-// TestDamagedListings: what a listing reads, the codec by reflection reads as the same value; a
-// failed reading leaves nothing behind.
+// TestDamagedListings: a listing reads damaged data as the same value as the codec by reflection, or
+// not at all; then it leaves nothing behind.
 func TestDamagedListings(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for _, m := range listings() {
