@@ -212,12 +212,13 @@ func (s *Sequencer) revive(ctx context.Context, t *tenure) error {
 		switch {
 		case err == nil, errors.Is(err, ErrAttached):
 			return nil
+		case errors.Is(err, ErrNoFreeNode):
+			full = err
 		case full != nil && ctx.Err() != nil:
 			return failure.Errorf(err, "%w: %s", full, s.unnamed(err))
-		case !errors.Is(err, ErrNoFreeNode):
+		default:
 			return err
 		}
-		full = err
 		pause := s.clock.Now().Add(attachPause)
 		if waitErr := s.clock.Wait(ctx, pause, nil); waitErr != nil {
 			return fmt.Errorf("%w: %w", err, waitErr)

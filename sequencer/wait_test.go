@@ -395,26 +395,35 @@ func TestChangeBeforeAWaitIsNotMissed(t *testing.T) {
 	}
 }
 
-// TestReviveReturnsTheLastAttachError: the context ends while the backend is asked again.
-// The cause is the answer before, that no node was free.
+// TestReviveReturnsTheLastAttachError: the context ends while the backend is asked again, which fails
+// by that or still finds no node. The cause is that no node was free.
 func TestReviveReturnsTheLastAttachError(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		h := newHandle(t)
-		h.DetachWhenIdle(time.Second)
-		ctx, cancel := context.WithCancel(t.Context())
-		h.backend.attach = func(preference) (attachment, error) {
-			if len(h.backend.asked) == 1 {
+	for _, cutOff := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			h := newHandle(t)
+			h.DetachWhenIdle(time.Second)
+			ctx, cancel := context.WithCancel(t.Context())
+			h.backend.attach = func(preference) (attachment, error) {
+				if len(h.backend.asked) == 1 {
+					return attachment{}, ErrNoFreeNode
+				}
+				<-ctx.Done()
+				if cutOff {
+					return attachment{}, errors.Join(ErrUnavailable, ctx.Err())
+				}
 				return attachment{}, ErrNoFreeNode
 			}
-			<-ctx.Done()
-			return attachment{}, errors.Join(ErrUnavailable, ctx.Err())
-		}
-		out := h.goNext(ctx)
-		h.clock.set(2050)
-		waits(t, out)
-		cancel()
-		is(t, "next", (<-out).err, ErrNoFreeNode, context.Canceled)
-	})
+			out := h.goNext(ctx)
+			h.clock.set(2050)
+			waits(t, out)
+			cancel()
+			err := (<-out).err
+			is(t, "next", err, ErrNoFreeNode, context.Canceled)
+			if n := strings.Count(err.Error(), "no free"); n != 1 {
+				t.Errorf("%d times in the error that no node is free: %v", n, err)
+			}
+		})
+	}
 }
 
 // TestEndedContextDoesNotCostAnID: the next millisecond has come while a call looked. That its

@@ -11,6 +11,8 @@ var holderMutants = []mutant{
 		"s.clock.Now() < until-100 {", idTests},
 	{"contexts", "a wait for time that nearly came is one for the next millisecond", "sequencer/wait.go",
 		"w.behind = max(w.behind, at.Sub(w.s.clock.Now()))", "w.behind = at.Sub(w.s.clock.Now())", idTests},
+	{"contexts", "an attach that finds no node at the deadline counts as cut off", "sequencer/wait.go",
+		"case errors.Is(err, ErrNoFreeNode):", "case errors.Is(err, ErrNoFreeNode) && full == nil:", idTests},
 	{"contexts", "a short wait does not look at its context", "sequencer/wait.go",
 		"if err := ctx.Err(); err != nil {\n		return err", "if err := ctx.Err(); err != nil && until > at+2 {\n		return err",
 		idTests},
