@@ -182,12 +182,8 @@ const (
 // lone reports whether the configuration describes a lone member: no address, no member to join,
 // none expected, no data directory.
 func (c Config) lone() bool {
-	return c.GossipAddr == "" && c.RaftAddr == "" && c.APIAddr == "" && c.formsAlone()
-}
-
-// formsAlone reports whether the member can only form a grid of its own.
-func (c Config) formsAlone() bool {
-	return len(c.Join) == 0 && c.Discover == nil && c.Expect <= 1 && c.DataDir == ""
+	return c.GossipAddr == "" && c.RaftAddr == "" && c.APIAddr == "" && c.DataDir == "" &&
+		len(c.Join) == 0 && c.Discover == nil && c.Expect <= 1
 }
 
 // seeds returns the entries to find members by, for messages.
@@ -271,8 +267,8 @@ func (c Config) checkSettings() (faults []error) {
 	}
 	if err := (Config{Name: c.Name}).settings().Check(); err != nil {
 		refuse("Name: %v", err)
-	} else if fault := spelling.FaultOfGrid(c.Name); fault != "" && c.formsAlone() { // a grid that exists keeps it
-		refuse("Name %.40q %s; omit it from a new grid's name", c.Name, fault)
+	} else if fault := spelling.FaultOfGrid(c.Name); fault != "" {
+		refuse("Name %.40q %s; omit it from a grid's name", c.Name, fault)
 	}
 	if err := gossip.CheckName(c.MemberName); err != nil && c.MemberName != "" {
 		refuse("MemberName: %v", err)

@@ -23,9 +23,11 @@ func TestNewTextsThatPrintLikeOthers(t *testing.T) {
 		set(&cfg, "eu\u202e1")
 		mustNotStart(t, cfg, field, "202")
 	}
-	cfg := alone(t)
-	cfg.Name = "b a d"
-	mustNotStart(t, cfg, "Name", "a space at position 2")
+	for _, join := range [][]string{nil, {"127.0.0.1:1"}} {
+		cfg := alone(t)
+		cfg.Name, cfg.Join = "b a d", join
+		mustNotStart(t, cfg, "Name", "a space at position 2")
+	}
 	b := newBrowser(t, startOne(t, nil), 2)
 	for _, in := range []map[string]any{
 		{"name": "web\u200b"}, {"cluster": "\u2066c"}, {"name": "web\u00a0x"}, {"name": " web"},

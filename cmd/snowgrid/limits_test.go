@@ -56,6 +56,7 @@ func TestAgentRefusesMeaninglessFlags(t *testing.T) {
 		{[]string{"--ops-addr", "127.0.0.1:b"}, `--ops-addr=127.0.0.1:b: the port is "b"; give 0 to 65535`},
 		{[]string{"--tls-ca", "ca.crt"}, "--tls-ca=ca.crt: a member has no certificate; give --tls-cert and --tls-key"},
 		{[]string{"--name", "a b"}, `--name: "a b" contains a space at position 2; omit it`},
+		{[]string{"--name", "a b", "--join", "127.0.0.1:1"}, `--name: "a b" contains a space at position 2; omit it`},
 		{[]string{"--data-dir", file}, "--data-dir=" + file + ": cannot be used: mkdir " + file + ": not a directory; give"},
 		{[]string{"--data-dir", filepath.Join(file, "x")}, "--data-dir=" + file + "/x: cannot be used: mkdir " + file},
 		{[]string{"--data-dir", "/proc/nope"}, "--data-dir=/proc/nope: cannot be used: mkdir /proc/nope: no such file"},

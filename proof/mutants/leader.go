@@ -199,7 +199,7 @@ var leaderMutants = []mutant{
 		"if p.AnyStart {", "if p.AnyStart && by == \"\" {", []string{"./grid", "-run", "TestCloneOfARestartedLeader"}},
 	{"clone", "a lost quorum over a copy is blamed on the network", "grid/advice.go", "found && p.Durable &&",
 		"found && !p.Durable &&", []string{"./grid", "-run", "TestLostQuorumNamesCopies"}},
-	{"new", "the name of a new grid has spaces", "grid/internal/formation/form.go",
+	{"new", "the name of a new grid has spaces", "grid/config.go",
 		"spelling.FaultOfGrid(", "spelling.Fault(", []string{"./grid", "-run", "TestNewTextsThatPrintLikeOthers"}},
 	{"clone", "a restarted process finds its own identity in use", "internal/leader/join.go",
 		" || a.Record.Incarnation == j.member.Incarnation", "", []string{"./grid", "-run", "TestCrashedMemberIsBackAtOnce"}},

@@ -10,7 +10,6 @@ import (
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/roster"
-	"github.com/snowgrid/snowgrid/internal/spelling"
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
@@ -222,11 +221,6 @@ func (f *Formation) takePart() {
 
 // formGrid requests acceptance from all members, and forms the grid after Expect acceptances.
 func (f *Formation) formGrid(ctx context.Context, peers []gossip.Peer) error {
-	if fault := spelling.FaultOfGrid(f.cfg.Settings.Name); fault != "" { // a grid that exists keeps it
-		err := refusal.Invalid("Name %.40q %s; omit it from a new grid's name", f.cfg.Settings.Name, fault)
-		f.state.Fail(err)
-		return err
-	}
 	grid := f.attempt()
 	if err := f.bindTo(Attempt{BootstrapMember: f.id.Member, Grid: grid}); err != nil {
 		return err
