@@ -84,6 +84,8 @@ var anchorMutants = []mutant{
 		"v.Wall >= m.seen.Record.Ceiling && settled\n", "v.Wall > 0 || settled\n", anchorTests},
 	{"A7", "the limit follows a clock that is far ahead", "internal/leader/anchor/machine.go",
 		"to = min(to, r.Ceiling.Add(ahead+clustertime.SpanOf(jumpLimit)))", "_ = jumpLimit", anchorTests},
+	{"A7", "after a stop the limit follows time in steps", "internal/leader/anchor/machine.go",
+		"m.extending = v.Roster.Time > m.since", "m.extending = true", anchorTests},
 	{"A2", "an anchored grid acts before its anchor is taken", "internal/roster/anchor.go",
 		"case r.Anchored && r.Claim == \"\" && c.Reset == nil:", "case false:", anchorRosterTests},
 	{"A2", "floors go above earlier grants before the record says so", "internal/leader/planning.go",

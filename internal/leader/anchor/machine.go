@@ -92,7 +92,10 @@ type Machine struct {
 
 	forced    bool  // an operator requested a take
 	failure   error // the last step's error
-	extending bool  // the limit was extended during this leadership
+	extending bool  // the limit was extended after a raise of this leadership
+
+	stepped bool
+	since   clustertime.Tick // the time of the last raise before the first step
 }
 
 // New returns a leader's machine; ahead 0 means [defaultAhead].
@@ -121,6 +124,9 @@ func (m *Machine) Take() { m.forced = true }
 
 // Step returns the next request.
 func (m *Machine) Step(v View) Step {
+	if !m.stepped {
+		m.stepped, m.since = true, v.Roster.Time
+	}
 	switch {
 	case m.busy:
 		return Step{}
@@ -165,7 +171,7 @@ func (m *Machine) swap(v View) *Swap {
 			return nil
 		}
 		s, err = m.Extend(v.Roster, m.seen, to, v.Draw)
-		m.extending = true
+		m.extending = v.Roster.Time > m.since
 	default:
 		return nil
 	}

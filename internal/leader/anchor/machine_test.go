@@ -432,6 +432,33 @@ func TestStopLowersTheLimit(t *testing.T) {
 	}
 }
 
+// TestLimitAfterAStopFollowsTheFirstRaise: the next life extends the lowered limit at the time of the stop, before it
+// has agreed on the present. The limit then follows its first raise, however long the stop was.
+func TestLimitAfterAStopFollowsTheFirstRaise(t *testing.T) {
+	d := newDesk(t)
+	d.step(0)
+	d.raise(began)
+	d.step(0)
+	r := d.v.Roster
+	d.apply(roster.Command{From: r.Version, Claim: r.Claim, Change: &roster.Change{Stop: began}})
+	d.step(time.Second)
+	const down = 60 * 24 * time.Hour
+	d.m = New(self(2), ahead)
+	d.step(down)
+	d.want(Held)
+	now := began.Add(clustertime.SpanOf(down))
+	d.raise(now)
+	d.step(0)
+	if want := now.Add(clustertime.SpanOf(ahead)); d.record.Ceiling != want {
+		t.Errorf("the limit is %v before the time that it follows", want.Sub(d.record.Ceiling).Duration())
+	}
+	d.raise(now + 86_400_000)
+	d.step(0)
+	if most := d.v.Roster.Ceiling.Add(clustertime.SpanOf(ahead + jumpLimit)); d.record.Ceiling > most {
+		t.Errorf("extended to %d, above %d", d.record.Ceiling, most)
+	}
+}
+
 // TestNeededLimit: a limit that a holder's grant needs is written although time does not.
 func TestNeededLimit(t *testing.T) {
 	d := newDesk(t)
