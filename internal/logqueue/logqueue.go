@@ -166,7 +166,12 @@ const droppedMessage = "log lines dropped: the log was not read"
 
 func (h handler) Handle(ctx context.Context, r slog.Record) error {
 	r = r.Clone()
-	h.queue.do(func() { _ = h.Handler.Handle(context.WithoutCancel(ctx), r) })
+	ctx = context.WithoutCancel(ctx)
+	h.queue.do(func() {
+		if h.Handler.Enabled(ctx, r.Level) { // while it was blocked its last reply counted
+			_ = h.Handler.Handle(ctx, r)
+		}
+	})
 	return nil
 }
 

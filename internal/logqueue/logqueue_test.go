@@ -145,6 +145,26 @@ func TestBlockedEnabled(t *testing.T) {
 	})
 }
 
+// TestLevelWithoutAReply: a handler whose Enabled has never answered gets no line of a level that it turns out not to
+// have.
+func TestLevelWithoutAReply(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		l := locked{slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug}), &atomic.Pointer[chan struct{}]{},
+			&slog.LevelVar{}}
+		shut := make(chan struct{})
+		l.open.Store(&shut)
+		log := logqueue.Logger(slog.New(l))
+		log.Debug("not enabled")
+		log.Info("written")
+		close(shut)
+		synctest.Wait()
+		if got := out.String(); strings.Contains(got, "not enabled") || !strings.Contains(got, "written") {
+			t.Errorf("lines: %s", got)
+		}
+	})
+}
+
 // failing is a sink whose writes fail.
 type failing struct{}
 
