@@ -133,7 +133,15 @@ func OpenDir(path string) (dir Dir, lock io.Closer, err error) {
 	if err != nil {
 		return "", nil, errors.Join(invalid("%s: %v", path, err), file.Close())
 	}
-	return Dir(path), file, nil
+	return Dir(path), dirLock{file}, nil
+}
+
+// dirLock is the lock of a data directory. A child process may have inherited it, so closing the file is not enough.
+type dirLock struct{ *os.File }
+
+func (l dirLock) Close() error {
+	durable.Unlock(l.File)
+	return l.File.Close()
 }
 
 // Read returns the number and the application of a client's directory.

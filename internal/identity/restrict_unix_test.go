@@ -5,6 +5,7 @@ package identity
 import (
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 )
 
@@ -41,4 +42,27 @@ func TestRestrictLeavesOtherFiles(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestLockEndsBesideAChild: a child process that was started meanwhile has the lock's file, too, until it runs its
+// program. The lock ends all the same when it is closed.
+func TestLockEndsBesideAChild(t *testing.T) {
+	path := t.TempDir()
+	_, lock, err := OpenDir(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	inherited, err := syscall.Dup(int(lock.(interface{ Fd() uintptr }).Fd()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = syscall.Close(inherited) }()
+	if err := lock.Close(); err != nil {
+		t.Fatal(err)
+	}
+	_, again, err := OpenDir(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = again.Close()
 }
