@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/snowgrid/snowgrid/grid/internal/audit"
@@ -38,8 +39,12 @@ type departure struct {
 	audit     *audit.Log
 	gossip    *gossip.Gossip // nil in a lone member
 
-	turn chan struct{} // holds one token while a departure is in progress
-	gone bool          // departed; guarded by turn
+	last atomic.Pointer[string] // server ID of the last leader, nil for none
+	ends atomic.Pointer[string] // server ID of the last leader that gossip saw leaving
+
+	turn     chan struct{} // holds one token while a departure is in progress
+	gone     bool          // departed; guarded by turn
+	allLeave time.Duration // when this member first saw that all others leave, 0 if they do not; guarded by turn
 }
 
 // newDeparture returns the departure for a member that is being opened.
@@ -88,29 +93,66 @@ func (d *departure) sayGoodbye(ctx context.Context) error {
 
 // tryGoodbye reports whether the member has left, or why it has not yet.
 func (d *departure) tryGoodbye(ctx context.Context) (done bool, err error) {
-	if !d.othersStay() {
+	node, alone := d.raft.Node(), !d.othersStay()
+	if !alone {
+		d.allLeave = 0
+	}
+	switch {
+	case alone && d.leavesLast(node):
+		return false, errOthersLeave
+	case alone && !d.leavesFirst(node):
 		d.stopInOrder(ctx)
-		d.awaitStop(ctx.Done())
 		d.gossip.Leave(ctx, false)
 		d.audit.Write(audit.Entry{Action: audit.Leave, Name: d.gossip.Describe(d.self), Who: "this process"})
 		return true, nil
-	}
-	node := d.raft.Node()
-	if node.Leads() {
+	case node.Leads():
 		return false, errLeadKept // its step passes the lead on
-	}
-	if node == nil { // it is in no grid
+	case node == nil: // it is in no grid
 		d.gossip.Leave(ctx, true)
 		return true, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, d.window()) // a silent leader does not reply
 	defer cancel()
+	go d.watchLeader(ctx)
 	err = d.formation.AtLeader(ctx, wire.PathLeave, wire.LeaveRequest{Incarnation: d.self, Server: string(node.Server)})
 	if err != nil {
 		return false, err
 	}
 	d.gossip.Leave(ctx, true) // agreed; the log may no longer reach this member
 	return true, nil
+}
+
+// If all members of a grid with disks or an anchor leave together, the leader leaves last: the others hand over to it,
+// and keep their votes until it has stored the end of the grants.
+const (
+	// othersAwaited bounds the time for which the leader waits for the others.
+	othersAwaited = 5 * time.Second
+	// stopAwaited bounds the time for which the others wait for the leader.
+	stopAwaited = othersAwaited + time.Second
+)
+
+// leavesLast reports whether this member leads a grid that all members leave, and waits until gossip no longer sees
+// another one in the roster.
+func (d *departure) leavesLast(node *raftlog.Node) bool {
+	r := d.state.Roster()
+	_, found := d.gossip.Find(func(p gossip.Peer) bool {
+		_, in := r.Member(p.Incarnation)
+		return in && p.Incarnation != d.self
+	})
+	return found && node.Leads() && d.stopsWithin(othersAwaited)
+}
+
+// leavesFirst reports whether all members leave, and the leader has not stored the end of the grants.
+func (d *departure) leavesFirst(node *raftlog.Node) bool {
+	return node != nil && !node.Leads() && d.seesLeader() && d.state.Roster().Stopped == 0 && d.stopsWithin(stopAwaited)
+}
+
+// stopsWithin reports whether the end of the grants can be stored, and this member saw that all others leave within
+// the last limit.
+func (d *departure) stopsWithin(limit time.Duration) bool {
+	now := d.state.Clock.Mono()
+	d.allLeave = cmp.Or(d.allLeave, now)
+	return (d.durable || d.anchorage.configured()) && now-d.allLeave < limit
 }
 
 // silentSince returns the time since the last agreement that this member received; at most the time
@@ -131,8 +173,12 @@ func leftSilently(cause, last error) error {
 	return errors.Join(failure.Errorf(sequencer.ErrUnavailable, "grid: leave: departure not announced: %w", cause), last)
 }
 
-// errLeadKept reports that a leaving leader has not been replaced.
-var errLeadKept = errors.New("no other voter has taken the lead yet")
+var (
+	// errLeadKept reports that a leaving leader has not been replaced.
+	errLeadKept = errors.New("no other voter has taken the lead yet")
+	// errOthersLeave reports that a leaving leader waits for the other members, which leave too.
+	errOthersLeave = errors.New("the other members have not left yet")
+)
 
 // stopInOrder records the end of the grants in the roster, if this member is the last of a
 // durable grid and no grant can be used any longer (S1). Without it the grid restarts at its
@@ -182,14 +228,17 @@ func (d *departure) awaitLower(ctx context.Context, stop clustertime.Tick) {
 }
 
 // othersStay reports whether another member is alive that does not leave. A leader that gossip does not see, since the
-// gossip keys differ, for example, counts while its raises arrive.
+// gossip keys differ, for example, counts while its raises arrive, unless gossip saw it leaving.
 func (d *departure) othersStay() bool {
-	r := d.state.Roster()
+	r, sees := d.state.Roster(), d.seesLeader()
 	_, found := d.gossip.Find(func(p gossip.Peer) bool {
 		_, in := r.Member(p.Incarnation)
 		return in && p.Incarnation != d.self && !p.Leaving
 	})
-	return found || d.followsLeader() && !d.seesLeader()
+	if ends := d.ends.Load(); ends != nil && *ends == d.raft.Node().Leader() {
+		return found
+	}
+	return found || d.followsLeader() && !sees
 }
 
 // followsLeader reports whether another member leads this one, and raised the ceiling within the last half window.
@@ -198,38 +247,35 @@ func (d *departure) followsLeader() bool {
 	return node.Leader() != "" && !node.Leads() && age >= 0 && age < d.window()/2
 }
 
-// seesLeader reports whether gossip sees the leader alive.
-func (d *departure) seesLeader() bool {
-	id := d.raft.Node().Leader()
-	_, alive := d.gossip.Find(func(p gossip.Peer) bool {
-		return string(raftlog.ServerID(p.Incarnation, p.Durable)) == id
-	})
-	return alive
+// watchLeader looks at the leader until ctx ends.
+func (d *departure) watchLeader(ctx context.Context) {
+	for signal.Sleep(ctx, leaveEvery) {
+		d.seesLeader()
+	}
 }
 
-// stopAwaited bounds the wait for the leader to record the stop, when all voters leave.
-const stopAwaited = 5 * time.Second
-
-// awaitStop waits, when all members leave, for the leader to record the stop: this
-// member's vote may be needed for it.
-func (d *departure) awaitStop(done <-chan struct{}) {
-	limit := time.After(stopAwaited)
-	for {
-		node := d.raft.Node()
-		if !d.durable || node == nil || node.Leads() || d.state.Roster().Stopped > 0 {
-			return
-		}
-		if !d.seesLeader() {
-			return
-		}
-		select {
-		case <-time.After(leaveEvery):
-		case <-limit:
-			return
-		case <-done:
-			return
-		}
+// seesLeader reports whether gossip sees the leader alive, or the last one while there is none. If that is this member,
+// any other may be the next.
+func (d *departure) seesLeader() bool {
+	node := d.raft.Node()
+	id := node.Leader()
+	if last := d.last.Load(); id == "" && last != nil {
+		id = *last
 	}
+	if id == "" {
+		return false
+	}
+	d.last.Store(&id)
+	leader, alive := d.gossip.Find(func(p gossip.Peer) bool {
+		if id == string(node.Server) {
+			return p.Incarnation != d.self
+		}
+		return string(raftlog.ServerID(p.Incarnation, p.Durable)) == id
+	})
+	if alive && leader.Leaving {
+		d.ends.Store(&id)
+	}
+	return alive
 }
 
 // askOutEvery is the interval at which a member with a failed disk requests its removal.

@@ -63,6 +63,8 @@ func (o *leadership) reportChange(r *roster.Roster, c *roster.Change, err error)
 	case len(c.Lose) == 0:
 	case !r.Assigned():
 		o.log.Info("partitions assigned; serving", "partitions", len(c.Lose))
+	case r.Stopped > 0:
+		o.log.Info("partitions assigned after an orderly stop; serving", "partitions", len(c.Lose))
 	default:
 		o.log.Warn("partitions lost: no replica was left; their tables begin empty, and their holders wait some seconds "+
 			"until cluster time reaches the floor",

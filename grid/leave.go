@@ -28,9 +28,9 @@ const leaveEvery = 50 * time.Millisecond
 // A call while another one is in progress, and one after it, waits for that and returns its result.
 // If Close ends it, or came before it, the error matches sequencer.ErrClosed.
 //
-// A member of a durable grid that leaves after all others have ended records the end of the grants
-// if nothing is attached any longer: the grid then restarts without a wait. If all leave together, the
-// next start waits for a window at most.
+// The last member of a durable grid to leave records the end of the grants if nothing is attached any
+// longer: the grid then restarts without a wait. If all leave together, that is the leader, and the others
+// hand over to it; it waits for them for 5 s.
 func (m *Member) Leave(ctx context.Context) error {
 	l, first := m.end.leave(m.ctx.Err() == nil)
 	switch {

@@ -56,6 +56,43 @@ func TestStopOfAll(t *testing.T) {
 	}
 }
 
+// TestStopOfAllTogether: all members of a durable grid are stopped at one moment, and no process uses an ID any
+// longer. The leader leaves last, so nothing is lost, and it records the end of the grants: the next start does
+// not wait for it.
+func TestStopOfAllTogether(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		log := &recorder{}
+		g := gridtest.Start(t, gridtest.Config{Members: 3, Durable: true, Logger: log.logger()})
+		ids := newChecker(t)
+		c := g.Client("c")
+		ids.caller("c").must(create(t, c, "orders", 0), 100)
+		ok(t, "leave", c.Leave(t.Context()))
+		for life := range 4 {
+			time.Sleep(10 * time.Second)
+			ids.caller("member").must(create(t, g.Member("m1"), "orders", 0), 100)
+			var stops sync.WaitGroup
+			began := time.Now()
+			for _, name := range g.Running() {
+				stops.Go(func() { g.Leave(name) })
+			}
+			stops.Wait()
+			if took := time.Since(began); took > 1500*time.Millisecond {
+				t.Errorf("life %d: the stop took %v", life, took)
+			}
+			began = time.Now()
+			g.StartMembers("m1", "m2", "m3")
+			ids.caller("member").must(create(t, g.Member("m1"), "orders", 0), 100)
+			if took := time.Since(began); took > 5*time.Second {
+				t.Errorf("life %d: the first IDs took %v", life, took)
+			}
+		}
+		if n := log.count("grid stopped cleanly"); n != 4 {
+			t.Errorf("%d of 4 ends of the grants were recorded", n)
+		}
+	})
+}
+
 // TestStopOfTwo: two of three durable members are stopped, one after the other; the
 // third continues alone, whether they come back or not.
 func TestStopOfTwo(t *testing.T) {

@@ -89,11 +89,12 @@ func (s *succession) accompanied(v View) bool {
 
 // parting returns which of the leaving members leave the roster now. This one passes its lead
 // first: a leader that is not a member would have to start again under an anchor. It does not wait
-// if that failed, or if all leave. In an anchored grid it leaves after the others, and not without a
-// successor: it would take the anchor, become a member again by that, and leave, indefinitely.
+// if that failed. If all leave, it leaves after the others, which hand over to it. In an anchored grid it always leaves
+// after others that leave, and not without a successor: it would take the anchor, become a member again by that, and
+// leave, indefinitely.
 func (s *succession) parting(v View, leavers []roster.Incarnation, anchored bool) []roster.Incarnation {
-	retakes := anchored && (s.accompanied(v) || !s.mayFollow(v))
-	if v.Leaving && (!s.yielded && s.succeeded(v) || retakes) {
+	passes, last := s.succeeded(v) && !s.yielded, s.accompanied(v) && (anchored || !s.succeeded(v))
+	if v.Leaving && (passes || last || anchored && !s.mayFollow(v)) {
 		leavers = slices.DeleteFunc(leavers, func(i roster.Incarnation) bool { return i == s.self })
 	}
 	return leavers

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/snowgrid/snowgrid/internal/leader/anchor"
+	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
 // TestLeaverPassesItsLeadFirst: a leader that leaves stays a member until another one leads, or
@@ -29,10 +30,15 @@ func TestLeaverPassesItsLeadFirst(t *testing.T) {
 			o.step(StepEvery)
 			o.answer(forSuccession, func(int) error { return errors.New("no answer") })
 		}, true},
-		"all leave":            {func(o *office) { o.v.Peers[1].Leaving, o.v.Peers[2].Leaving = true, true }, true},
+		"all leave":            {func(o *office) { o.v.Peers[1].Leaving, o.v.Peers[2].Leaving = true, true }, false},
 		"gossip sees no other": {func(o *office) { o.v.Peers = o.v.Peers[:1] }, true},
 		"the others have said it here": {func(o *office) {
 			o.l.admission.leaves[inc(2, 1)], o.l.admission.leaves[inc(3, 1)] = true, true
+		}, false},
+		"the others have left": {func(o *office) {
+			o.v.Peers[1].Leaving, o.v.Peers[2].Leaving = true, true
+			o.apply(roster.Command{From: o.v.Roster.Version,
+				Change: &roster.Change{Remove: []roster.Incarnation{inc(2, 1), inc(3, 1)}}})
 		}, true},
 	} {
 		o := lead(t, 3, true)

@@ -129,6 +129,9 @@ func (r *Roster) change(c Change) (*Roster, error) {
 	next.Version++
 	next.Ceiling = max(r.Ceiling, c.Granted)
 	next.Stopped = c.Stop
+	if c.Stop == 0 && len(c.Lose)+len(c.Take) == 0 && c.Granted == 0 { // each owner has ended still
+		next.Stopped = r.Stopped
+	}
 	next.Settings.Window = max(c.Window, r.Settings.Window)
 	if c.Backups != nil {
 		next.Settings.Backups = *c.Backups

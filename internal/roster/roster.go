@@ -82,7 +82,8 @@ type Roster struct {
 	// Time is the cluster time of the last raise, 0 before the first.
 	Time clustertime.Tick `json:"time_ms"`
 	// Stopped is the end of grants after the last member of a durable or anchored grid stopped in
-	// an orderly way. The next command resets it to 0, except for an Identity (S1).
+	// an orderly way: no owner of the time grants anything. A Raise resets it to 0, and a Change that gives a partition
+	// another owner (S1).
 	Stopped  clustertime.Tick `json:"stopped_ms,omitempty"`
 	Settings Settings         `json:"settings"`
 	KeepsLog bool             `json:"keeps_log,omitempty"` // every member that formed it keeps its log on disk

@@ -242,10 +242,10 @@ func TestStopIsRefused(t *testing.T) {
 	}
 }
 
-// TestStopHoldsForOneCommand: the losses of the very next command begin where
-// grants ended, or at the end of shown grants; those of any later one at the
+// TestStopHoldsUntilAnOwnerChanges: losses begin where grants ended, or at the end of shown grants,
+// until a raise, a change that gives a partition another owner, or shown grants; later ones begin at the
 // ceiling (S1).
-func TestStopHoldsForOneCommand(t *testing.T) {
+func TestStopHoldsUntilAnOwnerChanges(t *testing.T) {
 	a := rostertest.Record(rostertest.Incarnation("a1"))
 	a.Durable = true
 	r := rostertest.Apply(t, rostertest.Raise(t, rostertest.Formed(t, 2, roster.DefaultWindow), 10_000),
@@ -257,19 +257,24 @@ func TestStopHoldsForOneCommand(t *testing.T) {
 	}
 	a.Incarnation = rostertest.Incarnation("a2")
 	again := roster.Change{Join: []roster.Member{a}, Lose: []roster.Loss{{0, a.Incarnation, nil}, {1, a.Incarnation, nil}}}
+	b := rostertest.Incarnation("b1")
+	with := func(c roster.Change) *roster.Roster {
+		return rostertest.Apply(t, rostertest.Apply(t, stopped, roster.Change{Join: rostertest.Records([]string{"b1"})}), c)
+	}
 	for name, test := range map[string]struct {
 		between *roster.Roster
 		granted clustertime.Tick
 		floor   clustertime.Tick
 	}{
-		"immediately":    {stopped, 0, 12_000},
-		"below grants":   {stopped, 12_500, 12_500},
-		"above grants":   {stopped, 11_500, 12_000},
-		"after a raise":  {rostertest.Raise(t, stopped, 9_000), 0, 25_000},
-		"after a window": {rostertest.Apply(t, stopped, roster.Change{Window: 20_000}), 0, 25_000},
-		"after settling": {rostertest.Apply(t, stopped, roster.Change{Settle: stopped.Unsettled}), 0, 25_000},
-		"after a stranger joins": {rostertest.Apply(t, stopped, roster.Change{Join: rostertest.Records([]string{"b1"})}), 0,
-			25_000},
+		"immediately":           {stopped, 0, 12_000},
+		"below grants":          {stopped, 12_500, 12_500},
+		"above grants":          {stopped, 11_500, 12_000},
+		"after a raise":         {rostertest.Raise(t, stopped, 9_000), 0, 25_000},
+		"after a window":        {rostertest.Apply(t, stopped, roster.Change{Window: 20_000}), 0, 12_000},
+		"after settling":        {rostertest.Apply(t, stopped, roster.Change{Settle: stopped.Unsettled}), 0, 12_000},
+		"after a replica joins": {with(roster.Change{Add: rostertest.Replicas("0b1")}), 0, 12_000},
+		"after a loss":          {with(roster.Change{Lose: []roster.Loss{{0, b, nil}}}), 0, 25_000},
+		"after grants":          {rostertest.Apply(t, stopped, roster.Change{Granted: 13_000}), 0, 25_000},
 	} {
 		c := again
 		c.Granted = test.granted

@@ -205,7 +205,11 @@ func (g *Gossip) Seen() string {
 // suspect this one once it stops answering.
 func (g *Gossip) Leave(ctx context.Context, othersStay bool) {
 	defer g.spreadNow()()
-	if g.sayLeft(ctx) && othersStay {
+	limit := goodbyeTimeout
+	if !othersStay { // the others may have left by now, so that none receives it
+		limit = spreadDelay + spreadRounds*spreadAgain
+	}
+	if g.sayLeft(ctx, limit) && othersStay {
 		signal.Sleep(ctx, goodbyePassedOn)
 	}
 }
@@ -229,8 +233,8 @@ func untilEnd(ctx context.Context, limit time.Duration) time.Duration {
 	return max(limit, 1)
 }
 
-// sayLeft reports whether the goodbye was sent.
-func (g *Gossip) sayLeft(ctx context.Context) bool {
+// sayLeft reports whether the goodbye was sent within limit.
+func (g *Gossip) sayLeft(ctx context.Context, limit time.Duration) bool {
 	if !g.takeTurn(ctx) {
 		return false
 	}
@@ -238,7 +242,7 @@ func (g *Gossip) sayLeft(ctx context.Context) bool {
 	if g.closed.Load() || g.left.Swap(true) {
 		return false
 	}
-	if err := g.list.Leave(untilEnd(ctx, goodbyeTimeout)); err != nil {
+	if err := g.list.Leave(untilEnd(ctx, limit)); err != nil {
 		g.cfg.Log.Debug("goodbye not sent", "error", err)
 		return false
 	}
