@@ -27,7 +27,7 @@ import (
 func TestServesIDsOverHTTP(t *testing.T) {
 	at := "file:" + t.TempDir()
 	seen := unique{}
-	first, second := start(t, "--store", at, "--window", "1s"), start(t, "--store", at, "--window", "1s")
+	first, second := start(t, "--store", at), start(t, "--store", at)
 	for _, p := range []*process{first, second} {
 		p.ready()
 		seen.add(t, p.ids(`{"n":1024}`)...)
@@ -36,7 +36,7 @@ func TestServesIDsOverHTTP(t *testing.T) {
 		}
 	}
 	first.kill()
-	third := start(t, "--store", at, "--window", "1s")
+	third := start(t, "--store", at)
 	third.ready()
 	seen.add(t, third.ids(`{"n":1024}`)...)
 	seen.add(t, second.ids(`{"n":1024}`)...)
