@@ -26,10 +26,9 @@ func (c *Client) await(ctx context.Context, d time.Duration, wake <-chan struct{
 		return nil
 	case <-wake:
 		signal.Sleep(ctx, jitter(wakeSpread))
-		return ctx.Err()
 	case <-ctx.Done():
-		return context.Cause(ctx)
 	}
+	return ctx.Err()
 }
 
 // fullError reports that no record could be taken in a round.

@@ -13,6 +13,8 @@ var holderMutants = []mutant{
 		"w.behind = max(w.behind, at.Sub(w.s.clock.Now()))", "w.behind = at.Sub(w.s.clock.Now())", idTests},
 	{"contexts", "an attach that finds no node at the deadline counts as cut off", "sequencer/wait.go",
 		"case errors.Is(err, ErrNoFreeNode):", "case errors.Is(err, ErrNoFreeNode) && full == nil:", idTests},
+	{"contexts", "the cause of a context's end takes the place of its error", "client/store/room.go",
+		"	return ctx.Err()\n}", "	return context.Cause(ctx)\n}", []string{"./client/store", "-run", "ContextWithACause"}},
 	{"contexts", "a short wait does not look at its context", "sequencer/wait.go",
 		"if err := ctx.Err(); err != nil {\n		return err", "if err := ctx.Err(); err != nil && until > at+2 {\n		return err",
 		idTests},
