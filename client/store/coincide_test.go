@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -26,4 +27,34 @@ func TestContextWithACause(t *testing.T) {
 		}
 		away.Store(false)
 	})
+}
+
+// TestStepIsNoCause: a create takes several steps. The end of its context between two of them is the only cause.
+func TestStepIsNoCause(t *testing.T) {
+	for at := range 12 {
+		inBubble(t, func(b *bench) {
+			ctx, cancel := context.WithCancel(b.Context())
+			calls := 0
+			s := &hooked{Memory: NewMemory()}
+			b.store = s
+			c := b.client(func(c *Config) { c.Pool = 1 })
+			s.setBefore(func(ctx context.Context, _, _ string) error {
+				if calls++; calls == at {
+					cancel()
+				}
+				return ctx.Err()
+			})
+			s.after = func(context.Context, string, string) error {
+				if calls == at-1 {
+					cancel()
+				}
+				return nil
+			}
+			_, err := c.CreateSequencer(ctx, "orders", sequencer.Config{})
+			if err != nil && (!errors.Is(err, context.Canceled) || strings.Contains(err.Error(), errAgain.Error())) {
+				b.Errorf("at call %d: %v", at, err)
+			}
+			s.setBefore(nil)
+		})
+	}
 }

@@ -126,13 +126,14 @@ func (rs *recordStore) persist(ctx context.Context, name string, f func() error)
 		if late {
 			return rs.tasks.EndedBefore(ctx, name)
 		}
+		if errors.Is(err, errAgain) {
+			before, try = nil, 0
+			continue
+		}
 		err = causeOf(ctx, err, before)
 		before = err
 		wait := record.RetryAfter(try, rs.cfg.Window)
-		switch {
-		case errors.Is(err, errAgain):
-			wait, try = 0, 0
-		case errors.Is(err, ErrChanged):
+		if errors.Is(err, ErrChanged) {
 			wait = jitter(20 * time.Millisecond)
 		}
 		if rs.pause(ctx, wait) {

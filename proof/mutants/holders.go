@@ -15,6 +15,8 @@ var holderMutants = []mutant{
 		"case errors.Is(err, ErrNoFreeNode):", "case errors.Is(err, ErrNoFreeNode) && full == nil:", idTests},
 	{"contexts", "the cause of a context's end takes the place of its error", "client/store/room.go",
 		"	return ctx.Err()\n}", "	return context.Cause(ctx)\n}", []string{"./client/store", "-run", "ContextWithACause"}},
+	{"contexts", "a step that is done is the cause of a create that was cut off", "client/store/recordstore.go",
+		"before, try = nil, 0", "before, try = err, 0", []string{"./client/store", "-run", "StepIsNoCause"}},
 	{"contexts", "a short wait does not look at its context", "sequencer/wait.go",
 		"if err := ctx.Err(); err != nil {\n		return err", "if err := ctx.Err(); err != nil && until > at+2 {\n		return err",
 		idTests},
