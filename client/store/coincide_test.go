@@ -58,3 +58,27 @@ func TestStepIsNoCause(t *testing.T) {
 		})
 	}
 }
+
+// TestLastErrorOfADetach: the error of a detach whose last call ends with its context has the error of the call before.
+func TestLastErrorOfADetach(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		s := &hooked{Memory: NewMemory()}
+		b.store = s
+		h := b.create(b.client())
+		calls := 0
+		s.setBefore(func(ctx context.Context, _, _ string) error {
+			if calls++; calls == 1 {
+				return errAway
+			}
+			<-ctx.Done()
+			return ctx.Err()
+		})
+		err := h.DetachLogicalNode(b.within(time.Second))
+		b.wants(err, sequencer.ErrUnavailable)
+		b.wants(err, context.DeadlineExceeded)
+		if calls < 2 || !strings.Contains(err.Error(), errAway.Error()) {
+			b.Errorf("after %d calls: %v", calls, err)
+		}
+		s.setBefore(nil)
+	})
+}

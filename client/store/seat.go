@@ -255,12 +255,15 @@ func (s *seat) stop(rel attachment.Release) {
 
 // finish returns the record of a seat that was stopped, until ctx ends.
 func (s *seat) finish(ctx context.Context) error {
+	var before error
 	for try := 1; ; try++ {
 		err := s.finishOnce(ctx)
 		if err == nil {
 			s.h.client.remove(s)
 			return nil
 		}
+		err = causeOf(ctx, err, before)
+		before = err
 		if !s.h.client.pause(ctx, record.RetryAfter(try, s.h.client.cfg.Window)) {
 			return err
 		}

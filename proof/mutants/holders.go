@@ -17,6 +17,8 @@ var holderMutants = []mutant{
 		"	return ctx.Err()\n}", "	return context.Cause(ctx)\n}", []string{"./client/store", "-run", "ContextWithACause"}},
 	{"contexts", "a step that is done is the cause of a create that was cut off", "client/store/recordstore.go",
 		"before, try = nil, 0", "before, try = err, 0", []string{"./client/store", "-run", "StepIsNoCause"}},
+	{"contexts", "a detach that was cut off hides why it failed before", "client/store/seat.go",
+		"		before = err\n", "		before = nil\n", []string{"./client/store", "-run", "LastErrorOfADetach"}},
 	{"contexts", "a short wait does not look at its context", "sequencer/wait.go",
 		"if err := ctx.Err(); err != nil {\n		return err", "if err := ctx.Err(); err != nil && until > at+2 {\n		return err",
 		idTests},
