@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/record"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -31,21 +33,21 @@ func TestContextWithACause(t *testing.T) {
 
 // TestStepIsNoCause: a create takes several steps. The end of its context between two of them is the only cause.
 func TestStepIsNoCause(t *testing.T) {
-	for at := range 12 {
+	for at := range int32(12) {
 		inBubble(t, func(b *bench) {
 			ctx, cancel := context.WithCancel(b.Context())
-			calls := 0
+			var calls atomic.Int32
 			s := &hooked{Memory: NewMemory()}
 			b.store = s
 			c := b.client(func(c *Config) { c.Pool = 1 })
 			s.setBefore(func(ctx context.Context, _, _ string) error {
-				if calls++; calls == at {
+				if calls.Add(1) == at {
 					cancel()
 				}
 				return ctx.Err()
 			})
 			s.after = func(context.Context, string, string) error {
-				if calls == at-1 {
+				if calls.Load() == at-1 {
 					cancel()
 				}
 				return nil
@@ -65,9 +67,9 @@ func TestLastErrorOfADetach(t *testing.T) {
 		s := &hooked{Memory: NewMemory()}
 		b.store = s
 		h := b.create(b.client())
-		calls := 0
+		var calls atomic.Int32
 		s.setBefore(func(ctx context.Context, _, _ string) error {
-			if calls++; calls == 1 {
+			if calls.Add(1) == 1 {
 				return errAway
 			}
 			<-ctx.Done()
@@ -76,9 +78,53 @@ func TestLastErrorOfADetach(t *testing.T) {
 		err := h.DetachLogicalNode(b.within(time.Second))
 		b.wants(err, sequencer.ErrUnavailable)
 		b.wants(err, context.DeadlineExceeded)
-		if calls < 2 || !strings.Contains(err.Error(), errAway.Error()) {
-			b.Errorf("after %d calls: %v", calls, err)
+		if calls.Load() < 2 || !strings.Contains(err.Error(), errAway.Error()) {
+			b.Errorf("after %d calls: %v", calls.Load(), err)
 		}
 		s.setBefore(nil)
 	})
+}
+
+// TestDecisiveErrors: an operation that fails at several records returns the errors that stay when it is repeated, and
+// no time limit of a call. Where the context has cut it off, it says so once.
+func TestDecisiveErrors(t *testing.T) {
+	for what, do := range map[string]func(ctx context.Context, c *Client) error{
+		"scale":   func(ctx context.Context, c *Client) error { return c.Scale(ctx, "orders", 3) },
+		"destroy": func(ctx context.Context, c *Client) error { return c.DestroySequencer(ctx, "orders") },
+	} {
+		inBubble(t, func(b *bench) {
+			s := &hooked{Memory: NewMemory()}
+			b.store = s
+			c := b.client()
+			b.create(c)
+			key := func(node sequencer.NodeID) string { return record.KeysOf("", "orders").Record(node) }
+			for node := range sequencer.NodeID(4) {
+				_ = s.Delete(b.Context(), key(node))
+			}
+			var silent atomic.Int32
+			silent.Store(1)
+			s.setBefore(func(ctx context.Context, call, at string) error {
+				for node := range sequencer.NodeID(silent.Load()) {
+					if call == "load" && at == key(node) {
+						<-ctx.Done()
+						return ctx.Err()
+					}
+				}
+				return nil
+			})
+			err := do(b.Context(), c)
+			b.wants(err, ErrDamaged)
+			if errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "node 1") ||
+				!strings.Contains(err.Error(), "node 3") {
+				b.Errorf("%s: %v", what, err)
+			}
+			silent.Store(4)
+			err = do(b.within(c.cfg.CallTimeout/2), c)
+			b.wants(err, sequencer.ErrUnavailable)
+			if n := strings.Count(err.Error(), "context deadline exceeded"); n != 2 || strings.Contains(err.Error(), "\n") {
+				b.Errorf("%s: %d times in %v", what, n, err)
+			}
+			s.setBefore(nil)
+		})
+	}
 }

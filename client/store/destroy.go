@@ -142,7 +142,7 @@ func (rs *recordStore) closeAll(ctx context.Context, d record.Document, made int
 	}
 	records, errs := make([]record.Record, made), make([]error, made)
 	rs.together(made, func(i int) { records[i], errs[i] = rs.closeOne(ctx, d, all[i]) })
-	return records, errors.Join(errs...)
+	return records, decisive(errs)
 }
 
 func (rs *recordStore) closeOne(ctx context.Context, d record.Document, f found) (record.Record, error) {

@@ -56,7 +56,7 @@ func (rs *recordStore) makeRecords(ctx context.Context, d record.Document) error
 			errs[i] = err // else another client has made it
 		}
 	})
-	if err := errors.Join(errs...); err != nil {
+	if err := decisive(errs); err != nil {
 		return fmt.Errorf("store: sequencer %q: %w", name, err)
 	}
 	m := record.Marker{Slots: slots, Made: slots, Nonce: newNonce()}
@@ -83,7 +83,7 @@ func (rs *recordStore) move(ctx context.Context, d record.Document, m record.Mar
 	}
 	errs := make([]error, slots)
 	rs.together(slots, func(i int) { errs[i] = rs.reuse(ctx, d, first+sequencer.NodeID(i)) })
-	if err := errors.Join(errs...); err != nil {
+	if err := decisive(errs); err != nil {
 		return fmt.Errorf("store: sequencer %q: %w", name, err)
 	}
 	_, err = rs.swap(ctx, rs.markerEntry(name, next, revision))

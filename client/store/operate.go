@@ -62,7 +62,7 @@ func (rs *recordStore) resize(ctx context.Context, d record.Document, slots int)
 	}
 	errs, first := make([]error, max(slots-m.Made, 0)), int(d.Definition.Config().NodeRange.Lo)+m.Made
 	rs.together(len(errs), func(i int) { errs[i] = rs.enlist(ctx, d, sequencer.NodeID(first+i)) })
-	if err := errors.Join(errs...); err != nil {
+	if err := decisive(errs); err != nil {
 		return m.Slots, err
 	}
 	if _, err := rs.swap(ctx, rs.markerEntry(name, next, revision)); err != nil {
@@ -127,7 +127,7 @@ func (rs *recordStore) conform(ctx context.Context, d record.Document, before, s
 		}
 		errs[i] = rs.alter(ctx, name, f, rule)
 	})
-	if err := errors.Join(errs...); err != nil {
+	if err := decisive(errs); err != nil {
 		return err
 	}
 	now, _, err := rs.markerFor(ctx, d.Ref(), d.Counted)

@@ -1,9 +1,11 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/snowgrid/snowgrid/internal/bounded"
@@ -172,6 +174,13 @@ func isFinal(err error) bool {
 		}
 	}
 	return false
+}
+
+// decisive joins those errors that stay when a call is repeated. Without such errors it returns the first one: calls
+// that were cut off together all have the same.
+func decisive(errs []error) error {
+	first := cmp.Or(errs...)
+	return cmp.Or(errors.Join(slices.DeleteFunc(errs, func(err error) bool { return !isFinal(err) })...), first)
 }
 
 // gaveUp returns the error of a call after its context ended, with the last error.

@@ -19,6 +19,8 @@ var holderMutants = []mutant{
 		"before, try = nil, 0", "before, try = err, 0", []string{"./client/store", "-run", "StepIsNoCause"}},
 	{"contexts", "a detach that was cut off hides why it failed before", "client/store/seat.go",
 		"		before = err\n", "		before = nil\n", []string{"./client/store", "-run", "LastErrorOfADetach"}},
+	{"contexts", "the time limit of a call is the error of an operation", "client/store/recordstore.go",
+		"return !isFinal(err) })", "return false })", []string{"./client/store", "-run", "DecisiveErrors"}},
 	{"contexts", "a short wait does not look at its context", "sequencer/wait.go",
 		"if err := ctx.Err(); err != nil {\n		return err", "if err := ctx.Err(); err != nil && until > at+2 {\n		return err",
 		idTests},
