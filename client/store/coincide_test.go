@@ -128,3 +128,22 @@ func TestDecisiveErrors(t *testing.T) {
 		})
 	}
 }
+
+// TestLastErrorOfAResume: a resume that is not done in time says why the renewals failed.
+func TestLastErrorOfAResume(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		s, away := switchable()
+		b.store = s
+		c := b.client()
+		b.create(c)
+		away.Store(true)
+		time.Sleep(2500 * time.Millisecond)
+		err := c.Resume(b.within(100 * time.Millisecond))
+		b.wants(err, sequencer.ErrUnavailable)
+		b.wants(err, context.DeadlineExceeded)
+		if !strings.Contains(err.Error(), errAway.Error()) {
+			b.Error(err)
+		}
+		away.Store(false)
+	})
+}

@@ -29,20 +29,21 @@ func (c *Client) Resume(ctx context.Context) error {
 	}
 	for {
 		moved := c.nextMove()
-		low := ""
+		var low *holder
 		for _, s := range c.allSeats() {
 			if c.isLow(s) {
-				low = s.h.name()
+				low = s.h
 			}
 		}
-		if low == "" {
+		if low == nil {
 			return nil
 		}
 		select {
 		case <-moved:
 		case <-ctx.Done():
 			return failure.Errorf(sequencer.ErrUnavailable,
-				"sequencer %q: not renewed in time: %w; check that the store is reachable, then try again", low, ctx.Err())
+				"sequencer %q: %s: %w; check that the store is reachable, then try again", low.name(),
+				low.because("not renewed in time"), ctx.Err())
 		case <-c.tasks.Context().Done():
 			return c.tasks.Err()
 		}
