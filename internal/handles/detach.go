@@ -32,7 +32,7 @@ func (r *Registry[S]) Leave(ctx context.Context, releases *Releases, clock *Cloc
 		failed = fmt.Errorf("%s: leave: not every logical node was released: %w: %w", r.tasks.pkg,
 			sequencer.ErrUnavailable, err)
 	}
-	if failed != nil && bounded.Err() != nil && ctx.Err() == nil && r.tasks.Err() == nil {
+	if failed != nil && bounded.Err() != nil && !errors.Is(bounded.Err(), ctx.Err()) && r.tasks.Err() == nil {
 		return failure.Errorf(sequencer.ErrUnavailable, "%s: leave: logical nodes not released before their grants ended: %s",
 			r.tasks.pkg, failed.Error())
 	}

@@ -21,6 +21,8 @@ var holderMutants = []mutant{
 		"		before = err\n", "		before = nil\n", []string{"./client/store", "-run", "LastErrorOfADetach"}},
 	{"contexts", "the time limit of a call is the error of an operation", "client/store/recordstore.go",
 		"return !isFinal(err) })", "return false })", []string{"./client/store", "-run", "DecisiveErrors"}},
+	{"contexts", "a leave that the grants end matches another end than its context's", "internal/handles/detach.go",
+		"!errors.Is(bounded.Err(), ctx.Err())", "ctx.Err() == nil", handleTests},
 	{"contexts", "a short wait does not look at its context", "sequencer/wait.go",
 		"if err := ctx.Err(); err != nil {\n		return err", "if err := ctx.Err(); err != nil && until > at+2 {\n		return err",
 		idTests},
