@@ -161,7 +161,7 @@ func (c *Client) findGrid(ctx context.Context, cfg Config) error {
 		if last == nil || ctx.Err() == nil { // else err only reports the end of ctx
 			last = err
 		}
-		if errors.Is(err, sequencer.ErrInvalidConfig) || errors.Is(err, wire.ErrBadRequest) || isDenied(err) {
+		if isFinal(err) {
 			return err
 		}
 		if !reported && c.clock.Mono()-began > dialQuietly {
@@ -180,6 +180,11 @@ func (c *Client) findGrid(ctx context.Context, cfg Config) error {
 				strings.Join(cfg.Addrs, ", "), ctx.Err(), last.Error())
 		}
 	}
+}
+
+// isFinal reports whether a search for the directory that ended with err is not worth another try.
+func isFinal(err error) bool {
+	return errors.Is(err, sequencer.ErrInvalidConfig) || errors.Is(err, wire.ErrBadRequest) || isDenied(err)
 }
 
 // newClient returns a running client that has not fetched a directory yet.

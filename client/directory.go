@@ -57,7 +57,7 @@ func (c *Client) lookUp(ctx context.Context, after time.Duration, urgent bool) e
 			}
 			failed = append(failed, l.err)
 			if search.Failed() {
-				return errors.Join(failed...)
+				return joined(failed)
 			}
 			askNext()
 		case <-next:
@@ -68,9 +68,19 @@ func (c *Client) lookUp(ctx context.Context, after time.Duration, urgent bool) e
 				askNext()
 			}
 		case <-ctx.Done():
-			return errors.Join(append(failed, ctx.Err())...)
+			return joined(append(failed, ctx.Err()))
 		}
 	}
+}
+
+// joined returns the errors of members as one, and only a final one if there is any.
+func joined(failed []error) error {
+	for _, err := range failed {
+		if isFinal(err) {
+			return err
+		}
+	}
+	return errors.Join(failed...)
 }
 
 // rounds serializes searches for the directory.

@@ -23,6 +23,8 @@ var holderMutants = []mutant{
 		"return !isFinal(err) })", "return false })", []string{"./client/store", "-run", "DecisiveErrors"}},
 	{"contexts", "a leave that the grants end matches another end than its context's", "internal/handles/detach.go",
 		"!errors.Is(bounded.Err(), ctx.Err())", "ctx.Err() == nil", handleTests},
+	{"contexts", "a denial matches the time limits of other calls", "client/directory.go", "if isFinal(err) {",
+		"if err == nil {", []string{"./client", "-run", "DenialIsTheOnlyCause"}},
 	{"contexts", "a short wait does not look at its context", "sequencer/wait.go",
 		"if err := ctx.Err(); err != nil {\n		return err", "if err := ctx.Err(); err != nil && until > at+2 {\n		return err",
 		idTests},

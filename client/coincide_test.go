@@ -1,0 +1,44 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/internal/wire"
+	"github.com/snowgrid/snowgrid/security"
+	"github.com/snowgrid/snowgrid/sequencer"
+)
+
+// cut is the error of a call that its context ended, as the transport returns it.
+func cut(ctx context.Context, addr string) error {
+	<-ctx.Done()
+	return failure.Errorf(sequencer.ErrUnavailable, "member at %s: %w", addr, ctx.Err())
+}
+
+// TestDenialIsTheOnlyCause: one member denies the search for the owner, and the others are silent. The error is the
+// denial, and no time limit of a call.
+func TestDenialIsTheOnlyCause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		c := f.dial(t)
+		f.hook(func(ctx context.Context, addr, path string, _ any) error {
+			switch {
+			case path != wire.PathDirectory:
+				return errCut
+			case addr == "b:1":
+				return wire.ErrorOf(failure.Errorf(security.ErrDenied, "grid: not allowed"), 0).Unwire()
+			}
+			return cut(ctx, addr)
+		})
+		_, err := c.OpenSequencer(t.Context(), "orders")
+		wants(t, err, security.ErrDenied)
+		if errors.Is(err, context.DeadlineExceeded) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("open: %v", err)
+		}
+		f.hook(nil)
+	})
+}
