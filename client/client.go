@@ -177,7 +177,7 @@ func (c *Client) findGrid(ctx context.Context, cfg Config) error {
 		if ctx.Err() != nil {
 			return failure.Errorf(sequencer.ErrUnavailable,
 				"client: no member answered at %s: %w; last error: %s; check that members serve the API there",
-				strings.Join(cfg.Addrs, ", "), ctx.Err(), last.Error())
+				strings.Join(cfg.Addrs, ", "), ctx.Err(), oneLine(last))
 		}
 	}
 }

@@ -6,7 +6,9 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
+	"github.com/snowgrid/snowgrid/internal/calls"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/security"
@@ -40,5 +42,23 @@ func TestDenialIsTheOnlyCause(t *testing.T) {
 			t.Errorf("open: %v", err)
 		}
 		f.hook(nil)
+	})
+}
+
+// TestDialErrorIsOneLine: each of two members refuses.
+func TestDialErrorIsOneLine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		f.hook(func(_ context.Context, addr, _ string, _ any) error {
+			return failure.Errorf(sequencer.ErrUnavailable, "member at %s: connection refused", addr)
+		})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := Dial(ctx, Config{Addrs: []string{"a:1", "b:1"}, parts: calls.Parts{Transport: f}})
+		wants(t, err, sequencer.ErrUnavailable, context.DeadlineExceeded)
+		if text := err.Error(); strings.Contains(text, "\n") || !strings.Contains(text, "a:1: conn") ||
+			!strings.Contains(text, "b:1: conn") {
+			t.Error(text)
+		}
 	})
 }
