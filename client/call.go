@@ -47,11 +47,12 @@ func (c *Client) callOwner(ctx context.Context, name, path string, in, out any) 
 		}
 		said = err
 		if ctx.Err() == nil && retry.LookUp {
-			seen := c.lookUp(ctx, began, true)
-			if isDenied(seen) {
+			switch seen := c.lookUp(ctx, began, true); {
+			case isDenied(seen):
 				return seen
+			case ctx.Err() == nil: // else it may be all that seen reports
+				err = errors.Join(err, seen)
 			}
-			err = errors.Join(err, seen)
 		}
 		switch {
 		case ctx.Err() != nil:

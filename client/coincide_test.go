@@ -62,3 +62,25 @@ func TestDialErrorIsOneLine(t *testing.T) {
 		}
 	})
 }
+
+// TestEndOfASearchIsNoCause: the owner refuses, and the context ends during the search for another. That is said once.
+func TestEndOfASearchIsNoCause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		c := f.dial(t)
+		f.hook(func(ctx context.Context, addr, path string, _ any) error {
+			if path != wire.PathDirectory {
+				return errCut
+			}
+			return cut(ctx, addr)
+		})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := c.OpenSequencer(ctx, "orders")
+		wants(t, err, sequencer.ErrUnavailable, context.DeadlineExceeded)
+		if n := strings.Count(err.Error(), "context deadline exceeded"); n != 1 || !strings.Contains(err.Error(), "cut") {
+			t.Errorf("%d times in %v", n, err)
+		}
+		f.hook(nil)
+	})
+}

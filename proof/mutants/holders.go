@@ -25,6 +25,8 @@ var holderMutants = []mutant{
 		"!errors.Is(bounded.Err(), ctx.Err())", "ctx.Err() == nil", handleTests},
 	{"contexts", "a denial matches the time limits of other calls", "client/directory.go", "if isFinal(err) {",
 		"if err == nil {", []string{"./client", "-run", "DenialIsTheOnlyCause"}},
+	{"contexts", "the end of a search is a cause", "client/call.go", "case ctx.Err() == nil: //", "default: //",
+		[]string{"./client", "-run", "EndOfASearch"}},
 	{"contexts", "a short wait does not look at its context", "sequencer/wait.go",
 		"if err := ctx.Err(); err != nil {\n		return err", "if err := ctx.Err(); err != nil && until > at+2 {\n		return err",
 		idTests},
