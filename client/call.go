@@ -42,7 +42,7 @@ func (c *Client) callOwner(ctx context.Context, name, path string, in, out any) 
 		if late {
 			return c.tasks.EndedBefore(ctx, name)
 		}
-		if said != nil && ctx.Err() != nil {
+		if said != nil && ctx.Err() != nil && !wire.IsAnswer(err) {
 			return c.gaveUp(ctx, name, said)
 		}
 		said = err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -80,6 +81,33 @@ func TestEndOfASearchIsNoCause(t *testing.T) {
 		wants(t, err, sequencer.ErrUnavailable, context.DeadlineExceeded)
 		if n := strings.Count(err.Error(), "context deadline exceeded"); n != 1 || !strings.Contains(err.Error(), "cut") {
 			t.Errorf("%d times in %v", n, err)
+		}
+		f.hook(nil)
+	})
+}
+
+// TestAnswerAtTheEnd: the owner does not answer a first try, and answers a second one as the context ends. The
+// error has the answer, which shows that the grid is reachable.
+func TestAnswerAtTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		c := f.dial(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		var tries atomic.Int32
+		f.hook(func(_ context.Context, _, path string, _ any) error {
+			if path == wire.PathDirectory {
+				return nil
+			}
+			if tries.Add(1) == 1 {
+				return errCut
+			}
+			cancel()
+			return wire.ErrorOf(failure.Errorf(sequencer.ErrUnavailable, "grid: partition 3 is being recovered"), 0).Unwire()
+		})
+		_, err := c.OpenSequencer(ctx, "orders")
+		wants(t, err, sequencer.ErrUnavailable, context.Canceled)
+		if !strings.Contains(err.Error(), "partition 3") || strings.Contains(err.Error(), "check") {
+			t.Error(err)
 		}
 		f.hook(nil)
 	})

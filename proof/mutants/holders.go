@@ -27,6 +27,8 @@ var holderMutants = []mutant{
 		"if err == nil {", []string{"./client", "-run", "DenialIsTheOnlyCause"}},
 	{"contexts", "the end of a search is a cause", "client/call.go", "case ctx.Err() == nil: //", "default: //",
 		[]string{"./client", "-run", "EndOfASearch"}},
+	{"contexts", "an answer counts as cut off if the context ends with it", "client/call.go",
+		" && !wire.IsAnswer(err) {", " {", []string{"./client", "-run", "AnswerAtTheEnd"}},
 	{"contexts", "a short wait does not look at its context", "sequencer/wait.go",
 		"if err := ctx.Err(); err != nil {\n		return err", "if err := ctx.Err(); err != nil && until > at+2 {\n		return err",
 		idTests},
