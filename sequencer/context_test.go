@@ -2,7 +2,11 @@ package sequencer
 
 import (
 	"context"
+	"errors"
+	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 )
@@ -60,4 +64,30 @@ func TestEndedContextEndsEveryWait(t *testing.T) {
 			is(t, "with a live context", next(t.Context()), nil)
 		})
 	}
+}
+
+// TestReviveOfADestroyedSequencer: the context ends while the backend is asked again, which answers that the sequencer
+// was destroyed. That no node was free before is no cause.
+func TestReviveOfADestroyedSequencer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHandle(t)
+		h.DetachWhenIdle(time.Second)
+		ctx, cancel := context.WithCancel(t.Context())
+		h.backend.attach = func(preference) (attachment, error) {
+			if len(h.backend.asked) == 1 {
+				return attachment{}, ErrNoFreeNode
+			}
+			<-ctx.Done()
+			return attachment{}, ErrDestroyed
+		}
+		out := h.goNext(ctx)
+		h.clock.set(2050)
+		waits(t, out)
+		cancel()
+		err := (<-out).err
+		is(t, "next", err, ErrDestroyed)
+		if errors.Is(err, ErrNoFreeNode) || strings.Contains(err.Error(), "no free") {
+			t.Error(err)
+		}
+	})
 }

@@ -214,7 +214,7 @@ func (s *Sequencer) revive(ctx context.Context, t *tenure) error {
 			return nil
 		case errors.Is(err, ErrNoFreeNode):
 			full = err
-		case full != nil && ctx.Err() != nil:
+		case full != nil && errors.Is(err, ctx.Err()):
 			return failure.Errorf(err, "%w: %s", full, s.unnamed(err))
 		default:
 			return err

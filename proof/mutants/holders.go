@@ -29,6 +29,8 @@ var holderMutants = []mutant{
 		[]string{"./client", "-run", "EndOfASearch"}},
 	{"contexts", "an answer counts as cut off if the context ends with it", "client/call.go",
 		" && !wire.IsAnswer(err) {", " {", []string{"./client", "-run", "AnswerAtTheEnd"}},
+	{"contexts", "a sequencer that was destroyed at the deadline has no free node", "sequencer/wait.go",
+		"case full != nil && errors.Is(err, ctx.Err()):", "case full != nil && ctx.Err() != nil:", idTests},
 	{"contexts", "a short wait does not look at its context", "sequencer/wait.go",
 		"if err := ctx.Err(); err != nil {\n		return err", "if err := ctx.Err(); err != nil && until > at+2 {\n		return err",
 		idTests},
