@@ -112,3 +112,33 @@ func TestAnswerAtTheEnd(t *testing.T) {
 		f.hook(nil)
 	})
 }
+
+// TestForgetDuringAnAttach: Forget ends with its context while an attach of the handle is in progress. The logical
+// node that this gets is released.
+func TestForgetDuringAnAttach(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		c := f.dial(t)
+		h := create(t, c, "orders")
+		if err := h.DetachLogicalNode(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		f.hookAnswers(func(_ context.Context, _, path string, _ any) error {
+			if path == wire.PathAttach {
+				time.Sleep(time.Second)
+			}
+			return nil
+		})
+		attached := make(chan error)
+		go func() { attached <- h.AttachLogicalNode(t.Context()) }()
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second/2)
+		defer cancel()
+		wants(t, c.Forget(ctx, "orders"), context.DeadlineExceeded, sequencer.ErrUnavailable)
+		wants(t, <-attached, sequencer.ErrClosed)
+		synctest.Wait()
+		if n := f.attached(); n > 0 {
+			t.Errorf("%d logical nodes are attached", n)
+		}
+	})
+}

@@ -87,15 +87,16 @@ func (s *Sequencer) attach(ctx context.Context) error {
 	if err != nil {
 		return s.ended(err)
 	}
-	return s.install(a)
+	return s.install(ctx, a)
 }
 
 // install replaces the handle's attachment. Only the owner of the turn calls it. If the handle has
-// ended in between, the new attachment is not renewed and expires.
-func (s *Sequencer) install(a attachment) error {
+// ended in between, install releases the new attachment.
+func (s *Sequencer) install(ctx context.Context, a attachment) error {
 	for {
 		t := s.now.Load()
 		if t.final != nil {
+			_ = s.backend.Detach(ctx, release{ID: a.ID, Node: a.Node})
 			return s.named(t.final)
 		}
 		last := t.last

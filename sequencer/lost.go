@@ -37,7 +37,7 @@ func (c *control) Replace(ctx context.Context, id bridge.ID) error {
 		s.stillLost(id, err)
 		return s.ended(err)
 	}
-	return s.install(a)
+	return s.install(ctx, a)
 }
 
 // ReplaceAtEnd is Replace for a backend that renews attachments before a handle has them: the new
@@ -77,7 +77,7 @@ func (c *control) ReplaceAtEnd(ctx context.Context, id bridge.ID) error {
 	if !c.Lost(id) {
 		return s.ended(s.backend.Detach(unbound, release{ID: a.ID, Node: a.Node}))
 	}
-	return s.install(a)
+	return s.install(unbound, a)
 }
 
 // Lapse detaches the handle if its attachment is id, whose logical node the grid has given to
