@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/snowgrid/snowgrid/internal/record"
@@ -145,5 +146,32 @@ func TestLastErrorOfAResume(t *testing.T) {
 			b.Error(err)
 		}
 		away.Store(false)
+	})
+}
+
+// TestForgetDuringAnAttach: Forget ends with its context while an attach of the handle is in progress. The record that
+// this takes is returned.
+func TestForgetDuringAnAttach(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		s := &hooked{Memory: NewMemory()}
+		b.store = s
+		c := b.client(func(c *Config) { c.Pool = 1 })
+		h := b.create(c)
+		if err := h.DetachLogicalNode(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+		s.setBefore(func(context.Context, string, string) error {
+			time.Sleep(100 * time.Millisecond)
+			return nil
+		})
+		attached := make(chan error)
+		go func() { attached <- h.AttachLogicalNode(b.Context()) }()
+		synctest.Wait()
+		b.wants(c.Forget(b.within(50*time.Millisecond), "orders"), context.DeadlineExceeded)
+		b.wants(<-attached, sequencer.ErrClosed)
+		if r := b.record(0); r.State != record.Free {
+			b.Errorf("the record is %v", r.State)
+		}
+		s.setBefore(nil)
 	})
 }

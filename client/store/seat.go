@@ -18,7 +18,6 @@ type seat struct {
 	h    *holder
 	id   attachment.ID
 	node sequencer.NodeID
-	made time.Duration // on the monotonic clock
 
 	turn chan struct{} // has one token: calls for the record run one at a time
 	wake chan struct{} // holds one token to renew the record now
@@ -31,9 +30,8 @@ type seat struct {
 }
 
 func newSeat(h *holder, machine *record.Holding) *seat {
-	now := h.client.clock.Mono()
 	return &seat{
-		h: h, id: machine.ID(), node: machine.Node(), machine: machine, made: now, looked: now,
+		h: h, id: machine.ID(), node: machine.Node(), machine: machine, looked: h.client.clock.Mono(),
 		turn: make(chan struct{}, 1), wake: make(chan struct{}, 1), gone: make(chan struct{}),
 	}
 }
@@ -162,10 +160,6 @@ func (s *seat) keep(ctx context.Context) {
 		if !s.sleep(ctx, s.due(failed)) {
 			return
 		}
-		if s.dropped() {
-			s.giveUp()
-			return
-		}
 		end := c.spans.Note(ctx, "renew", slog.String("sequencer", s.h.name()), slog.Int("node", int(s.node)))
 		err := s.renew(ctx)
 		end(err)
@@ -229,16 +223,6 @@ func (s *seat) poke() {
 	case s.wake <- struct{}{}:
 	default:
 	}
-}
-
-// dropped reports whether the handle did not take the attachment, because it ended in between. The
-// record is not renewed then, and expires.
-func (s *seat) dropped() bool {
-	if s.h.client.clock.Mono()-s.made < s.h.client.cfg.Window {
-		return false
-	}
-	held, there := s.h.control.Held()
-	return !there || held.ID != s.id
 }
 
 // stop ends the use of the attachment permanently (H5).
