@@ -103,6 +103,9 @@ func (r *Registrar) Run(ctx context.Context) {
 
 // done applies a step's result, and logs changes.
 func (r *Registrar) done(s step, result result) {
+	if errors.Is(result.err, context.DeadlineExceeded) { // of the call, and of no caller
+		result.err = failure.Errorf(sequencer.ErrUnavailable, "%s", result.err.Error())
+	}
 	r.mu.Lock()
 	before := r.machine
 	r.machine.done(time.Since(r.began), result)

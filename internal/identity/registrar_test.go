@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/internal/identity/numbers"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -290,6 +291,27 @@ func TestUnknownToAnOwnerIsLookedUp(t *testing.T) {
 		s.mu.Unlock()
 		if err := r.Await(t.Context(), true); err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+// TestTimeLimitOfAStep: the time limit of a step is not the end of the caller's context.
+func TestTimeLimitOfAStep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newService(1)
+		s.before = func(string) error {
+			return failure.Errorf(sequencer.ErrUnavailable, "a:1: %w", context.DeadlineExceeded)
+		}
+		r, _ := s.begin(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Minute, cancel)
+		awaited := r.Await(ctx, false)
+		_, err := r.Identity()
+		for _, err := range []error{awaited, err} {
+			if !errors.Is(err, sequencer.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded) ||
+				!strings.Contains(err.Error(), "a:1") {
+				t.Error(err)
+			}
 		}
 	})
 }

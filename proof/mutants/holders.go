@@ -34,6 +34,8 @@ var holderMutants = []mutant{
 	{"contexts", "a handle that ends during an attach keeps the node", "sequencer/attach.go",
 		"			_ = s.backend.Detach(ctx, release{ID: a.ID, Node: a.Node})\n", "",
 		[]string{"./client", "-run", "ForgetDuringAnAttach"}},
+	{"contexts", "the time limit of a registration's step is its caller's", "internal/identity/registrar.go",
+		"if errors.Is(result.err, context.DeadlineExceeded) {", "if errors.Is(result.err, context.Canceled) {", machineTests},
 	{"contexts", "a short wait does not look at its context", "sequencer/wait.go",
 		"if err := ctx.Err(); err != nil {\n		return err", "if err := ctx.Err(); err != nil && until > at+2 {\n		return err",
 		idTests},
