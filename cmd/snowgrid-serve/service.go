@@ -217,7 +217,7 @@ func (s *service) ids(ctx context.Context, in wire.IDsRequest) (wire.IDsResponse
 	defer func() { s.forget(ctx, c, s.names.Leave(in.Name, found, time.Since(s.began))) }()
 	for try := 1; ; try++ {
 		h, err := open(ctx, c, in)
-		if err != nil && away != nil && ctx.Err() != nil {
+		if err != nil && away != nil && errors.Is(err, ctx.Err()) {
 			err = failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: the store does not answer: %s", in.Name, away.Error())
 		}
 		if err != nil {
