@@ -70,7 +70,7 @@ func (o *objects) Swap(ctx context.Context, e store.Entry) (store.Revision, erro
 			return "", o.fail("swap", e.Key, err)
 		}
 		if !signal.Sleep(ctx, conflictDelay(tries)) {
-			return "", o.fail("swap", e.Key, ctx.Err())
+			return "", o.fail("swap", e.Key, fmt.Errorf("%w: %w", err, ctx.Err()))
 		}
 	}
 }

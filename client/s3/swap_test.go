@@ -181,6 +181,12 @@ func TestConflictIsSentAgain(t *testing.T) {
 		if _, err := s.Swap(ctx, store.Entry{Key: "k", Body: newBody(), Revision: r}); !errors.Is(err, context.Canceled) {
 			t.Errorf("an ended context: %v", err)
 		}
+		ctx, cancel = context.WithTimeout(t.Context(), conflictPause/4)
+		defer cancel()
+		if _, err := s.Swap(ctx, store.Entry{Key: "k", Body: newBody(), Revision: r}); reason(err) != conflict ||
+			!errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("a context that ends after a conflict: %v", err)
+		}
 	})
 }
 
