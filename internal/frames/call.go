@@ -70,14 +70,19 @@ func (call *Call) exchange(ctx context.Context, body []byte) error {
 				return err
 			}
 		case <-ctx.Done():
-			return ctx.Err()
+			return call.endedBy(ctx.Err())
 		case <-call.client.link.done:
-			if ready, err := call.ready(); ready || err != nil {
-				return err
-			}
-			return call.client.link.reason()
+			return call.endedBy(call.client.link.reason())
 		}
 	}
+}
+
+// endedBy returns nil if the answer arrived before the call ended, else the reason for the end.
+func (call *Call) endedBy(reason error) error {
+	if ready, err := call.ready(); ready || err != nil {
+		return err
+	}
+	return reason
 }
 
 // ready reports whether the caller's answer has arrived.

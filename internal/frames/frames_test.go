@@ -132,6 +132,27 @@ func TestCancel(t *testing.T) {
 	})
 }
 
+// TestAnswerBeforeTheEnd: a call whose answer arrived before its context ended returns the answer, which may have a
+// logical node.
+func TestAnswerBeforeTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := serving(t, false, echo)
+		for range 100 {
+			ctx, cancel := context.WithCancel(t.Context())
+			call, err := e.client.begin(ctx, time.Time{}, frame.Head{}, []byte("a"), true)
+			if err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			cancel()
+			if err := call.exchange(ctx, nil); err != nil || string(call.have) != "a" {
+				t.Fatalf("%q, %v", call.have, err)
+			}
+			call.forget()
+		}
+	})
+}
+
 // TestStream: parts of a stream arrive when they are flushed, and closing it ends the handler.
 func TestStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

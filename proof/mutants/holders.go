@@ -39,6 +39,8 @@ var holderMutants = []mutant{
 	{"contexts", "an answer of a store counts as none if the wait ends with it", "cmd/snowgrid-serve/service.go",
 		"away != nil && errors.Is(err, ctx.Err())", "away != nil && ctx.Err() != nil",
 		[]string{"-C", "cmd/snowgrid-serve", ".", "-run", "AnswerAsTheWaitEnds"}},
+	{"contexts", "an answer that has arrived is lost if the context ends then", "internal/frames/call.go",
+		"return call.endedBy(ctx.Err())", "return ctx.Err()", []string{"./internal/frames", "-run", "AnswerBeforeTheEnd"}},
 	{"contexts", "a short wait does not look at its context", "sequencer/wait.go",
 		"if err := ctx.Err(); err != nil {\n		return err", "if err := ctx.Err(); err != nil && until > at+2 {\n		return err",
 		idTests},
