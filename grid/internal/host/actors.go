@@ -151,7 +151,12 @@ func await[T any](ctx context.Context, o *actor, request func(v partition.View, 
 	case a := <-answers:
 		return a
 	case <-ctx.Done():
-		return answer[T]{err: o.unanswered(ctx)}
+		select {
+		case a := <-answers: // before
+			return a
+		default:
+			return answer[T]{err: o.unanswered(ctx)}
+		}
 	case <-o.tenure.Done():
 		return answer[T]{err: o.gone()}
 	}

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"testing/synctest"
@@ -161,6 +162,24 @@ func TestRequestOfAnotherTenure(t *testing.T) {
 		ctx = tenure.NewContext(t.Context(), l.m.life.Tenure())
 		if _, err := look(ctx, l.o, begin); err != nil {
 			t.Errorf("a request of this tenure: %v", err)
+		}
+	})
+}
+
+// TestAnswerBeforeTheEnd: a request that is answered before its context ends returns the answer, which may be a logical
+// node.
+func TestAnswerBeforeTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLonely(t)
+		for range 100 {
+			ctx, cancel := context.WithCancel(tenure.NewContext(t.Context(), l.m.life.Tenure()))
+			a := await(ctx, l.o, func(_ partition.View, reply func(bool, error)) {
+				reply(true, nil)
+				cancel()
+			})
+			if !a.value || a.err != nil {
+				t.Fatalf("%+v", a)
+			}
 		}
 	})
 }
