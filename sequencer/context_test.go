@@ -67,7 +67,7 @@ func TestEndedContextEndsEveryWait(t *testing.T) {
 }
 
 // TestReviveOfADestroyedSequencer: the context ends while the backend is asked again, which answers that the sequencer
-// was destroyed. That no node was free before is no cause.
+// was destroyed. The earlier lack of a free node is not the cause.
 func TestReviveOfADestroyedSequencer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHandle(t)
