@@ -4,7 +4,7 @@ var (
 	quotaRosterTests    = []string{"./internal/roster", "-run", "Quota"}
 	quotaLeaderTests    = []string{"./internal/leader", "-run", "Quota"}
 	quotaPartitionTests = []string{"./partition", "-run", "Limit|Census|Unused|CreateUnless|Table|Change"}
-	quotaHostTests      = []string{"./grid/internal/host", "-run", "Rates|Site|Pace|Counts"}
+	quotaHostTests      = []string{"./grid/internal/host", "-run", "Rates|Site|Pace|Counts?"}
 	quotaAPITests       = []string{"./grid/internal/api", "-run", "Charged"}
 	quotaGridTests      = []string{"./grid/gridtest", "-run", "Quota|Unused|PagesOfMany"}
 	quotaSessionTests   = []string{"./internal/session", "-run", "Call"}
@@ -46,9 +46,9 @@ var quotaMutants = []mutant{
 	{"quota", "the limit of names is passed", "grid/internal/host/names.go",
 		"	if counted && whole && n < q.Names {", "	if counted && whole && n <= q.Names {", quotaGridTests},
 	{"quota", "the names of a partition without an owner do not count", "grid/internal/host/names.go",
-		"	if counted && whole && n < q.Names {", "	if counted && n < q.Names {", quotaGridTests},
+		"	if counted && whole && n < q.Names {", "	if counted && n < q.Names {", quotaHostTests},
 	{"quota", "the use of a quota lacks a partition", "grid/internal/host/quotas.go",
-		"	if !l.names.cover(r, all) {", "	if !l.names.cover(r, all) && len(all) == 0 {", quotaGridTests},
+		"	if !l.names.cover(r, all) {", "	if !l.names.cover(r, all) && len(all) == 0 {", quotaHostTests},
 	{"quota", "counts that lack a partition stay", "grid/internal/host/names.go",
 		" || n.partial && now-n.asked >= countsAgain\n", "\n", quotaHostTests},
 	{"quota", "the names of other owners do not count", "grid/internal/host/names.go",
