@@ -134,12 +134,17 @@ const (
 // leavesLast reports whether this member leads a grid that all members leave, and waits until gossip no longer sees
 // another one in the roster.
 func (d *departure) leavesLast(node *raftlog.Node) bool {
+	return d.seesMember() && node.Leads() && d.stopsWithin(othersAwaited)
+}
+
+// seesMember reports whether gossip sees another member of the roster, leaving or not.
+func (d *departure) seesMember() bool {
 	r := d.state.Roster()
 	_, found := d.gossip.Find(func(p gossip.Peer) bool {
 		_, in := r.Member(p.Incarnation)
 		return in && p.Incarnation != d.self
 	})
-	return found && node.Leads() && d.stopsWithin(othersAwaited)
+	return found
 }
 
 // leavesFirst reports whether all members leave, and the leader has not stored the end of the grants.
@@ -255,15 +260,15 @@ func (d *departure) watchLeader(ctx context.Context) {
 }
 
 // seesLeader reports whether gossip sees the leader alive, or the last one while there is none. If that is this member,
-// any other may be the next.
+// or not known, any other may be the next.
 func (d *departure) seesLeader() bool {
 	node := d.raft.Node()
 	id := node.Leader()
 	if last := d.last.Load(); id == "" && last != nil {
 		id = *last
 	}
-	if id == "" {
-		return false
+	if id == "" { // an election was in progress when the departure began
+		return d.seesMember()
 	}
 	d.last.Store(&id)
 	leader, alive := d.gossip.Find(func(p gossip.Peer) bool {

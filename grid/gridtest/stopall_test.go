@@ -93,6 +93,38 @@ func TestStopOfAllTogether(t *testing.T) {
 	})
 }
 
+// TestStopOfAllWhileTheLeadPasses: the leader of a durable grid is stopped some milliseconds before the others. It may
+// have passed its lead on when they begin to leave, so a member begins while it sees no leader. The end of the grants
+// is recorded all the same.
+func TestStopOfAllWhileTheLeadPasses(t *testing.T) {
+	t.Parallel()
+	for _, later := range []time.Duration{0, 1, 2, 3, 4, 40, 41, 42, 43, 44} {
+		t.Run(fmt.Sprintf("%d ms later", later), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				log := &recorder{}
+				g := gridtest.Start(t, gridtest.Config{
+					Members: 3, Durable: true, Logger: log.logger(), Delay: 2 * time.Millisecond,
+				})
+				time.Sleep(10 * time.Second)
+				leads := g.Leader()
+				var stops sync.WaitGroup
+				stops.Go(func() { g.Leave(leads) })
+				time.Sleep(later * time.Millisecond)
+				for _, name := range []string{"m1", "m2", "m3"} {
+					if name != leads {
+						stops.Go(func() { g.Leave(name) })
+					}
+				}
+				stops.Wait()
+				if n := log.count("grid stopped cleanly"); n != 1 {
+					t.Errorf("%d of 1 ends of the grants were recorded", n)
+				}
+			})
+		})
+	}
+}
+
 // TestStopOfTwo: two of three durable members are stopped, one after the other; the
 // third continues alone, whether they come back or not.
 func TestStopOfTwo(t *testing.T) {

@@ -9,7 +9,7 @@ var (
 
 var raftRequestTests = []string{"./grid/internal/raftlog", "-run", "TestRequest|PassingTheLead"}
 
-var stopTests = []string{"./grid/gridtest", "-run", "TestStopOfAllTogether"}
+var stopTests = []string{"./grid/gridtest", "-run", "TestStopOfAll(Together|While)"}
 
 // shutdownMutants weaken the rules by which a member, a client and an agent stop.
 var shutdownMutants = []mutant{
@@ -30,7 +30,9 @@ var shutdownMutants = []mutant{
 		"return found || d.followsLeader() && !sees", "return found || sees && !sees",
 		[]string{"./grid/gridtest", "-run", "TestLeaveOfAnUnseenMember"}},
 	{"shutdown", "the leader of a grid that all leave ends at once", "grid/departure.go",
-		"return found && node.Leads() && d.stopsWithin(othersAwaited)", "return found && false", stopTests},
+		"return d.seesMember() && node.Leads() && d.stopsWithin(othersAwaited)", "return false", stopTests},
+	{"shutdown", "a member that leaves during an election hands nothing over", "grid/departure.go",
+		"		return d.seesMember()\n", "		return false\n", stopTests},
 	{"shutdown", "the members of a grid that all leave hand nothing over", "grid/departure.go",
 		"return node != nil && !node.Leads() && d.seesLeader() &&", "return false &&", stopTests},
 	{"shutdown", "a leader that has left counts as one that stays", "grid/departure.go",
