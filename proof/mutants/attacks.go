@@ -64,7 +64,7 @@ var attackMutants = []mutant{
 	{"C3", "a list has whole IDs of holders", "grid/internal/host/listing.go", "a.Holder.Short()", "a.Holder", roleTests},
 	{"C4", "a denied renewal is like any failed one", "internal/session/renew.go", "case errors.Is(a.Err, ErrDenied):",
 		"case false:", sessionTests},
-	{"C4", "a denied call is repeated", "client/call.go", "if isDenied(seen) {", "if false {", clientTests},
+	{"C4", "a denied call is repeated", "client/call.go", "case isDenied(seen):", "case false:", clientTests},
 	{"C4", "a handle waits for a grant that is refused", "sequencer/wait.go",
 		"got.out == noGrant && seen.refusedAt(got.at) != nil", "false", idTests},
 	{"hostile bytes", "a nested field of a gossip message is decoded", "grid/internal/transport/gossippacket.go",
