@@ -175,9 +175,12 @@ func (c *Client) findGrid(ctx context.Context, cfg Config) error {
 		retry, _ := c.tried(call, "", sequencer.ErrUnavailable)
 		signal.Sleep(ctx, retry.Pause)
 		if ctx.Err() != nil {
-			return failure.Errorf(sequencer.ErrUnavailable,
-				"client: no member answered at %s: %w; last error: %s; check that members serve the API there",
-				strings.Join(cfg.Addrs, ", "), ctx.Err(), oneLine(last))
+			what, remedy := "no member answered at", "check that members serve the API there"
+			if errors.Is(last, errNoGrid) {
+				what, remedy = "no member of a formed grid answered at", "GET /readyz of a member has the reason"
+			}
+			return failure.Errorf(sequencer.ErrUnavailable, "client: %s %s: %w; last error: %s; %s",
+				what, strings.Join(cfg.Addrs, ", "), ctx.Err(), oneLine(last), remedy)
 		}
 	}
 }

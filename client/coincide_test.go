@@ -64,6 +64,32 @@ func TestDialErrorIsOneLine(t *testing.T) {
 	})
 }
 
+// TestDialOfAGridThatForms: one member answers that it waits for its grid, and another one does not answer.
+func TestDialOfAGridThatForms(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := Dial(ctx, Config{Addrs: []string{"a:1", "b:1"}, parts: calls.Parts{Transport: forming{newFake()}}})
+		wants(t, err, sequencer.ErrUnavailable, context.DeadlineExceeded)
+		for _, text := range []string{"no member of a formed grid answered at a:1, b:1", "a:1 is not part",
+			"b:1: connection refused", "GET /readyz"} {
+			if !strings.Contains(err.Error(), text) {
+				t.Errorf("%v does not contain %q", err, text)
+			}
+		}
+	})
+}
+
+// forming is a member at a:1 that is in no grid.
+type forming struct{ *fake }
+
+func (forming) Call(_ context.Context, addr, _ string, _, _ any) error {
+	if addr != "a:1" {
+		return failure.Errorf(sequencer.ErrUnavailable, "member at %s: connection refused", addr)
+	}
+	return nil
+}
+
 // TestEndOfASearchIsNoCause: the owner refuses, and the context ends during the search for another. That is said once.
 func TestEndOfASearchIsNoCause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -130,10 +130,13 @@ func (c *Client) askDirectory(ctx context.Context, addr string, in wire.Director
 	}
 	l.err = c.tryCall(ctx, addr, wire.PathDirectory, in, l.directory)
 	if l.err == nil && len(l.directory.Owners) == 0 && !l.directory.Same {
-		l.err = failure.Errorf(sequencer.ErrUnavailable, "member at %s is not part of a grid yet", addr)
+		l.err = failure.Errorf(errNoGrid, "member at %s is not part of a grid yet", addr)
 	}
 	return l
 }
+
+// errNoGrid is the kind of the answer of a member that waits for its grid.
+var errNoGrid = failure.Errorf(sequencer.ErrUnavailable, "client: the member is not part of a grid yet")
 
 // adopt installs a directory unless the client has a newer one.
 func (c *Client) adopt(l lookedUp) {
