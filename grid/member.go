@@ -16,7 +16,6 @@
 package grid
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,7 +35,6 @@ import (
 	"github.com/snowgrid/snowgrid/grid/internal/host"
 	"github.com/snowgrid/snowgrid/grid/internal/librarylog"
 	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
-	"github.com/snowgrid/snowgrid/grid/internal/refusal"
 	"github.com/snowgrid/snowgrid/grid/internal/state"
 	"github.com/snowgrid/snowgrid/grid/internal/tenure"
 	"github.com/snowgrid/snowgrid/grid/internal/transport"
@@ -353,29 +351,6 @@ func (m *Member) run() {
 		m.life.Go(func() { m.reform(m.ctx) })
 	}
 }
-
-// awaitServing waits until the member serves.
-func (m *Member) awaitServing(ctx context.Context) error {
-	for {
-		changed := m.state.Changed()
-		if err := m.state.Failure(); err != nil {
-			return err
-		}
-		if m.health.notServing() == nil {
-			return m.formation.SameSettings(m.state.Roster().Settings)
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			why := cmp.Or(m.health.notServing(), errNotServing)
-			late := failure.Errorf(sequencer.ErrUnavailable, "%w", ctx.Err())
-			return failure.Errorf(why, "grid: start: the member does not serve yet: %s: %w", refusal.Unprefixed(why), late)
-		}
-	}
-}
-
-// errNotServing is returned when the member became ready only after ctx ended.
-var errNotServing = errors.New("it became ready after the deadline")
 
 // Addrs returns where others reach the member. A lone member has no address.
 func (m *Member) Addrs() Addrs {

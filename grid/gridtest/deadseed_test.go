@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -33,6 +34,36 @@ func TestDeadSeedIsLogged(t *testing.T) {
 		if n := strings.Count(log.String(), "no member answers at a join address; retrying"); n < 1 || n > 3 ||
 			!strings.Contains(log.String(), "addr=10.9.9.9:7946") {
 			t.Errorf("%d warnings:\n%s", n, log.String())
+		}
+	})
+}
+
+// TestAbsentMemberIsLogged: members that wait for one more name its address in the log, once a minute.
+func TestAbsentMemberIsLogged(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var logs [2]bytes.Buffer
+		g := gridtest.New(t, gridtest.Config{Members: 2, Change: func(name string, c *grid.Config) {
+			c.Expect, c.Join = 3, append(c.Join, "10.9.9.9:7946")
+			c.Logger = slog.New(slog.NewTextHandler(&logs[name[1]-'1'], nil))
+		}})
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Second)
+		defer cancel()
+		var starts sync.WaitGroup
+		for _, name := range []string{"m1", "m2"} {
+			starts.Go(func() {
+				if err := g.TryMember(ctx, name); err == nil {
+					t.Errorf("%s serves", name)
+				}
+			})
+		}
+		starts.Wait()
+		for i := range logs {
+			log := logs[i].String()
+			if n := strings.Count(log, "still waiting for the grid"); n != 2 ||
+				!strings.Contains(log, "no answer at 10.9.9.9:7946") {
+				t.Errorf("m%d: %d reports:\n%s", i+1, n, log)
+			}
 		}
 	})
 }
