@@ -29,13 +29,17 @@ func newPush(entries []follow.Entry, image follow.Image) (wire.PushRequest, erro
 	return p, nil
 }
 
+// votersMost bounds the voters in a push. It exceeds MaxVoters by far: a voter that leaves or is dead keeps its vote
+// until another member has one, and all can leave in turn. A learner that refuses pushes grants nothing new.
+const votersMost = 8 * roster.MaxVoters
+
 // pushOf returns a push as this member's part in the agreement takes it.
 func pushOf(in wire.PushRequest, mono time.Duration) (p raftlog.Push, err error) {
 	p = raftlog.Push{Told: follow.Told{Leader: in.Leader, Term: in.Term, Key: in.Key, Voters: in.Voters},
 		Age: ageAt(in, mono)}
-	if len(in.Voters) > roster.MaxVoters {
+	if len(in.Voters) > votersMost {
 		return p, failure.Errorf(wire.ErrBadRequest, "grid: a push with %d voters; at most %d are allowed", len(in.Voters),
-			roster.MaxVoters)
+			votersMost)
 	}
 	p.Entries, p.Image, err = contentsOf(in)
 	return p, err

@@ -74,3 +74,16 @@ func TestPushIsReadStrictly(t *testing.T) {
 		}
 	}
 }
+
+// TestPushWithVotersThatAreReplaced: a voter that leaves or is dead keeps its vote until another member has one, so a
+// learner takes a push with more voters than the settings allow. It refuses a number that no leader sends.
+func TestPushWithVotersThatAreReplaced(t *testing.T) {
+	in := wire.PushRequest{Leader: "a", Key: "key", Voters: make([]string, 2*roster.MaxVoters)}
+	if p, err := pushOf(in, 0); err != nil || len(p.Voters) != len(in.Voters) {
+		t.Errorf("%d of %d voters, %v", len(p.Voters), len(in.Voters), err)
+	}
+	in.Voters = make([]string, votersMost+1)
+	if _, err := pushOf(in, 0); !errors.Is(err, wire.ErrBadRequest) {
+		t.Errorf("%d voters: %v", len(in.Voters), err)
+	}
+}
