@@ -166,7 +166,7 @@ func (c *verifyCommand) open(stdin io.Reader) (io.ReadCloser, uint64, error) {
 	}
 	file, err := os.Open(c.File)
 	if err != nil {
-		return nil, 0, err
+		return nil, 0, fmt.Errorf("%s: %s; give a file with IDs, or - for the standard input", c.File, cause(err))
 	}
 	info, err := file.Stat()
 	if err == nil && info.IsDir() {

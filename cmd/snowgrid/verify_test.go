@@ -77,7 +77,7 @@ func TestVerifyRefused(t *testing.T) {
 		status int
 		text   string
 	}{
-		"/nowhere/ids":                               {exitFailed, "no such file"},
+		"/nowhere/ids":                               {exitFailed, "/nowhere/ids: no such file or directory; give a file"},
 		t.TempDir():                                  {exitFailed, "is a directory"},
 		file + " --from ksuid":                       {exitUsage, "not a known generator"},
 		file + " --from twitter --nodes 128":         {exitUsage, "--from states the format"},
