@@ -72,7 +72,7 @@ func checkQuorumMargin(s Status) (Severity, string) {
 		return "", ""
 	}
 	if s.Voters < 3 {
-		return Warning, fmt.Sprintf("the grid has %s and %s: losing one stops it; run at least 3 members",
+		return Warning, fmt.Sprintf("the grid has %s and %s: losing a voter stops it; run at least 3 members",
 			spelling.Count(len(s.Members), "member"), spelling.Count(s.Voters, "voter"))
 	}
 	return Warning, fmt.Sprintf("%s alive, and the quorum is %d: losing one more stops the grid; start %s again, or "+

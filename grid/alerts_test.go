@@ -82,7 +82,7 @@ func TestAlerts(t *testing.T) {
 			[]string{"6 are expected", "set expect=3`; set expect to 3 in the configuration of"}},
 		{func(s *Status) { s.Voters, s.VotersAlive = 5, 3 }, "quorum_at_risk warning", []string{"3 of 5 voters"}},
 		{func(s *Status) { s.Voters, s.VotersAlive = 1, 1 }, "quorum_at_risk warning", []string{"3 members and 1 voter",
-			"at least 3"}},
+			"losing a voter", "at least 3"}},
 		{func(s *Status) { s.Ceiling = s.ClusterTime.Add(4999 * time.Millisecond) }, "ceiling_low warning",
 			[]string{"4.999s", "5s", "leader"}},
 		{func(s *Status) { s.Ceiling = s.ClusterTime }, "ceiling_low critical", []string{"holders wait"}},
