@@ -67,6 +67,8 @@ func TestExitStatus(t *testing.T) {
 		{"demo --for 1s", 2, "", "at least 3s"},
 		{"status -o xml", 2, "", "must be one of"},
 		{"agent --log-level loud", 2, "", `--log-level: "loud": give debug, info, warn or error`},
+		{"agent --data-dir", 2, "", "snowgrid: --data-dir: the value is missing; give one of type string\n"},
+		{"agent --window", 2, "", "snowgrid: --window: the value is missing; give one of type duration\n"},
 		{"agent --first-life", 2, "", "--first-life"},
 		{"decode one", 2, "",
 			"snowgrid: \"one\" is not an ID; give a decimal number from 0 to 9223372036854775807 without sign, space or " +

@@ -209,6 +209,10 @@ func commandError(err error) error {
 	if flag, level, is := strings.Cut(err.Error(), "slog: level string "); is {
 		return fmt.Errorf("%s%s: give debug, info, warn or error", flag, strings.TrimSuffix(level, ": unknown name"))
 	}
+	if flag, is := strings.CutSuffix(err.Error(), ` value but got "EOL" (<EOL>)`); is {
+		flag, kind, _ := strings.Cut(flag, ": expected ")
+		return fmt.Errorf("%s: the value is missing; give one of type %s", flag, kind)
+	}
 	var parse *kong.ParseError
 	if !errors.As(err, &parse) || parse.Context == nil || parse.Context.Selected() == nil {
 		return err
