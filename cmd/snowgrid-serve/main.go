@@ -140,12 +140,9 @@ func run(ctx context.Context, args []string, to streams) int {
 		fmt.Fprintf(to.err, "snowgrid-serve: %v\n", file)
 		return exitUsage
 	case err != nil:
-		if flag, level, is := strings.Cut(err.Error(), "slog: level string "); is {
-			err = fmt.Errorf("%s%s: give debug, info, warn or error", flag, strings.TrimSuffix(level, ": unknown name"))
-		}
 		fmt.Fprintf(to.err,
 			"snowgrid-serve: %v\nRun snowgrid-serve --help for the commands, snowgrid-serve COMMAND --help for the flags.\n",
-			err)
+			kongdocs.ValueError(err))
 		return exitUsage
 	}
 	if err := command.Run(); err != nil {

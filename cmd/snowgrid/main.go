@@ -206,16 +206,9 @@ func joinNegatives(args []string) (out []string) {
 // commandError returns the error of a command line. Below a command that has others, an unknown word is an
 // unknown command.
 func commandError(err error) error {
-	if flag, level, is := strings.Cut(err.Error(), "slog: level string "); is {
-		return fmt.Errorf("%s%s: give debug, info, warn or error", flag, strings.TrimSuffix(level, ": unknown name"))
-	}
-	if flag, is := strings.CutSuffix(err.Error(), ` value but got "EOL" (<EOL>)`); is {
-		flag, kind, _ := strings.Cut(flag, ": expected ")
-		return fmt.Errorf("%s: the value is missing; give one of type %s", flag, kind)
-	}
 	var parse *kong.ParseError
 	if !errors.As(err, &parse) || parse.Context == nil || parse.Context.Selected() == nil {
-		return err
+		return kongdocs.ValueError(err)
 	}
 	word, unexpected := strings.CutPrefix(err.Error(), "unexpected argument ")
 	group := parse.Context.Selected()
@@ -223,7 +216,7 @@ func commandError(err error) error {
 		group = byDefault
 	}
 	if !unexpected || group.Parent == nil || len(group.Children) == 0 {
-		return err
+		return kongdocs.ValueError(err)
 	}
 	word, _, _ = strings.Cut(word, ",")
 	known := kongdocs.CommandsOf(group)

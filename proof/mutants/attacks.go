@@ -1,6 +1,6 @@
 package main
 
-var attackTests = []string{"./grid", "-short", "-run", "^TestAttack(Raft$|AnothersName|PathsWithout|MemberCalls)"}
+var attackTests = []string{"./grid", "-run", "^TestAttack(Raft$|AnothersName|PathsWithout|MemberCalls)"}
 
 var (
 	nestedTests        = []string{"./grid/internal/transport", "-run", "TestNestedGossip"}
