@@ -15,6 +15,7 @@ import (
 	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
 	"github.com/snowgrid/snowgrid/grid/internal/state"
 	"github.com/snowgrid/snowgrid/grid/internal/tenure"
+	"github.com/snowgrid/snowgrid/internal/bounded"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/internal/roster"
@@ -195,28 +196,36 @@ func (d *departure) stopInOrder(ctx context.Context) {
 		return
 	}
 	d.state.Ended.Store(true) // no actor grants anything from its next request on
+	bound, cancel := context.WithTimeout(ctx, storeAwaited)
+	defer cancel()
 	var stop clustertime.Tick
 	for id := range r.Partitions {
-		high, err := d.host.Granted(ctx, roster.PartitionID(id))
+		high, err := d.host.Granted(bound, roster.PartitionID(id))
 		if err != nil {
 			d.log.Info("the grid will start again at its ceiling", "reason", err)
 			return
 		}
 		stop = max(stop, high)
 	}
-	err := d.raft.Propose(roster.Command{From: r.Version, Claim: r.Claim, Change: &roster.Change{Stop: max(1, stop)}})
-	if err == nil && d.anchorage.configured() {
-		d.awaitLower(ctx, stop)
-	}
-	if err != nil {
+	c := roster.Command{From: r.Version, Claim: r.Claim, Change: &roster.Change{Stop: max(1, stop)}}
+	_, err := bounded.Do(bound, new(bounded.Calls), "store the end of the grants",
+		func(context.Context) (struct{}, error) { return struct{}{}, d.raft.Propose(c) })
+	if err != nil { // it may be stored nevertheless, which is true then
 		d.log.Info("the grid will start again at its ceiling", "reason", err)
 		return
+	}
+	if d.anchorage.configured() {
+		d.awaitLower(ctx, stop)
 	}
 	d.log.Info("grid stopped cleanly", "granted_until", stop.Time())
 }
 
-// lowerAwaited bounds the wait for the anchor to record that the last member stopped.
-const lowerAwaited = 3 * time.Second
+const (
+	// storeAwaited bounds the wait for the end of the grants to be stored: the disk may hang.
+	storeAwaited = 5 * time.Second
+	// lowerAwaited bounds the wait for the anchor to record that the last member stopped.
+	lowerAwaited = 3 * time.Second
+)
 
 // awaitLower waits until the leader's step has lowered the anchor's limit to where grants ended
 // (A8). Without that the next life waits until the limit has passed.

@@ -2,6 +2,7 @@ package grid_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -106,4 +107,29 @@ func TestLoneDiskHangs(t *testing.T) {
 			t.Errorf("ready %v (%s), %v", m.Ready(), m.Status().NotReady, err)
 		}
 	})
+}
+
+// TestLastMemberWithADiskThatHangs: the disk of the last member of a grid stops to answer as it stores the end of the
+// grants. Leave ends with its context, and by itself within a window.
+func TestLastMemberWithADiskThatHangs(t *testing.T) {
+	t.Parallel()
+	for limit, most := range map[time.Duration]time.Duration{2 * time.Second: 6 * time.Second, time.Hour: 15 * time.Second} {
+		t.Run(fmt.Sprint(limit), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				g := gridtest.Start(t, gridtest.Config{Members: 1, Durable: true})
+				m := g.Member("m1")
+				const hang = 40 * time.Second
+				m.SlowDisk(hang)
+				ctx, cancel := context.WithTimeout(t.Context(), limit)
+				defer cancel()
+				began := time.Now()
+				err := m.Leave(ctx)
+				if took := time.Since(began); took > most || !errors.Is(err, sequencer.ErrUnavailable) {
+					t.Errorf("Leave took %v: %v", took, err)
+				}
+				time.Sleep(2 * hang) // the bubble ends with its last goroutine
+			})
+		})
+	}
 }
