@@ -95,18 +95,19 @@ func (d *departure) sayGoodbye(ctx context.Context) error {
 // tryGoodbye reports whether the member has left, or why it has not yet.
 func (d *departure) tryGoodbye(ctx context.Context) (done bool, err error) {
 	node, alone := d.raft.Node(), !d.othersStay()
+	leads := node.Leads() // once: it may be elected at any time
 	if !alone {
 		d.allLeave = 0
 	}
 	switch {
-	case alone && d.leavesLast(node):
+	case alone && leads && d.leavesLast():
 		return false, errOthersLeave
-	case alone && !d.leavesFirst(node):
+	case alone && (leads || !d.leavesFirst(node)):
 		d.stopInOrder(ctx)
 		d.gossip.Leave(ctx, false)
 		d.audit.Write(audit.Entry{Action: audit.Leave, Name: d.gossip.Describe(d.self), Who: "this process"})
 		return true, nil
-	case node.Leads():
+	case leads:
 		return false, errLeadKept // its step passes the lead on
 	case node == nil: // it is in no grid
 		d.gossip.Leave(ctx, true)
@@ -132,25 +133,21 @@ const (
 	stopAwaited = othersAwaited + time.Second
 )
 
-// leavesLast reports whether this member leads a grid that all members leave, and waits until gossip no longer sees
-// another one in the roster.
-func (d *departure) leavesLast(node *raftlog.Node) bool {
-	return d.seesMember() && node.Leads() && d.stopsWithin(othersAwaited)
-}
-
-// seesMember reports whether gossip sees another member of the roster, leaving or not.
-func (d *departure) seesMember() bool {
+// leavesLast reports whether the leader of a grid that all members leave waits until gossip no longer sees another one
+// in the roster.
+func (d *departure) leavesLast() bool {
 	r := d.state.Roster()
 	_, found := d.gossip.Find(func(p gossip.Peer) bool {
 		_, in := r.Member(p.Incarnation)
 		return in && p.Incarnation != d.self
 	})
-	return found
+	return found && d.stopsWithin(othersAwaited)
 }
 
-// leavesFirst reports whether all members leave, and the leader has not stored the end of the grants.
+// leavesFirst reports whether a member that does not lead waits: all members leave, and the leader has not stored the
+// end of the grants.
 func (d *departure) leavesFirst(node *raftlog.Node) bool {
-	return node != nil && !node.Leads() && d.seesLeader() && d.state.Roster().Stopped == 0 && d.stopsWithin(stopAwaited)
+	return node != nil && d.seesLeader() && d.state.Roster().Stopped == 0 && d.stopsWithin(stopAwaited)
 }
 
 // stopsWithin reports whether the end of the grants can be stored, and this member saw that all others leave within
@@ -257,8 +254,14 @@ func (d *departure) othersStay() bool {
 
 // followsLeader reports whether another member leads this one, and raised the ceiling within the last half window.
 func (d *departure) followsLeader() bool {
-	node, age := d.raft.Node(), d.state.RaiseAge()
-	return node.Leader() != "" && !node.Leads() && age >= 0 && age < d.window()/2
+	node := d.raft.Node()
+	return node.Leader() != "" && !node.Leads() && d.raisedOfLate()
+}
+
+// raisedOfLate reports whether the ceiling was raised within the last half window.
+func (d *departure) raisedOfLate() bool {
+	age := d.state.RaiseAge()
+	return age >= 0 && age < d.window()/2
 }
 
 // watchLeader looks at the leader until ctx ends.
@@ -269,15 +272,18 @@ func (d *departure) watchLeader(ctx context.Context) {
 }
 
 // seesLeader reports whether gossip sees the leader alive, or the last one while there is none. If that is this member,
-// or not known, any other may be the next.
+// or is not known, any other may be the next.
 func (d *departure) seesLeader() bool {
 	node := d.raft.Node()
 	id := node.Leader()
 	if last := d.last.Load(); id == "" && last != nil {
 		id = *last
 	}
-	if id == "" { // an election was in progress when the departure began
-		return d.seesMember()
+	if id == "" && node != nil && d.raisedOfLate() { // the lead passed as this member began to leave
+		id = string(node.Server)
+	}
+	if id == "" {
+		return false
 	}
 	d.last.Store(&id)
 	leader, alive := d.gossip.Find(func(p gossip.Peer) bool {
