@@ -96,7 +96,7 @@ func (d *departure) sayGoodbye(ctx context.Context) error {
 func (d *departure) tryGoodbye(ctx context.Context) (done bool, err error) {
 	node, alone := d.raft.Node(), !d.othersStay()
 	leads := node.Leads() // once: it may be elected at any time
-	if !alone {
+	if d.allLeave = cmp.Or(d.allLeave, d.state.Clock.Mono()); !alone {
 		d.allLeave = 0
 	}
 	switch {
@@ -136,12 +136,7 @@ const (
 // leavesLast reports whether the leader of a grid that all members leave waits until gossip no longer sees another one
 // in the roster.
 func (d *departure) leavesLast() bool {
-	r := d.state.Roster()
-	_, found := d.gossip.Find(func(p gossip.Peer) bool {
-		_, in := r.Member(p.Incarnation)
-		return in && p.Incarnation != d.self
-	})
-	return found && d.stopsWithin(othersAwaited)
+	return d.seesMember(func(gossip.Peer) bool { return true }) && d.stopsWithin(othersAwaited)
 }
 
 // leavesFirst reports whether a member that does not lead waits: all members leave, and the leader has not stored the
@@ -153,9 +148,7 @@ func (d *departure) leavesFirst(node *raftlog.Node) bool {
 // stopsWithin reports whether the end of the grants can be stored, and this member saw that all others leave within
 // the last limit.
 func (d *departure) stopsWithin(limit time.Duration) bool {
-	now := d.state.Clock.Mono()
-	d.allLeave = cmp.Or(d.allLeave, now)
-	return (d.durable || d.anchorage.configured()) && now-d.allLeave < limit
+	return (d.durable || d.anchorage.configured()) && d.state.Clock.Mono()-d.allLeave < limit
 }
 
 // silentSince returns the time since the last agreement that this member received; at most the time
@@ -241,15 +234,21 @@ func (d *departure) awaitLower(ctx context.Context, stop clustertime.Tick) {
 // othersStay reports whether another member is alive that does not leave. A leader that gossip does not see, since the
 // gossip keys differ, for example, counts while its raises arrive, unless gossip saw it leaving.
 func (d *departure) othersStay() bool {
-	r, sees := d.state.Roster(), d.seesLeader()
-	_, found := d.gossip.Find(func(p gossip.Peer) bool {
-		_, in := r.Member(p.Incarnation)
-		return in && p.Incarnation != d.self && !p.Leaving
-	})
+	sees, found := d.seesLeader(), d.seesMember(func(p gossip.Peer) bool { return !p.Leaving })
 	if ends := d.ends.Load(); ends != nil && *ends == d.raft.Node().Leader() {
 		return found
 	}
 	return found || d.followsLeader() && !sees
+}
+
+// seesMember reports whether gossip sees another member of the roster that is accepted.
+func (d *departure) seesMember(accepts func(gossip.Peer) bool) bool {
+	r := d.state.Roster()
+	_, found := d.gossip.Find(func(p gossip.Peer) bool {
+		_, in := r.Member(p.Incarnation)
+		return in && p.Incarnation != d.self && accepts(p)
+	})
+	return found
 }
 
 // followsLeader reports whether another member leads this one, and raised the ceiling within the last half window.
@@ -275,11 +274,14 @@ func (d *departure) watchLeader(ctx context.Context) {
 // or is not known, any other may be the next.
 func (d *departure) seesLeader() bool {
 	node := d.raft.Node()
+	if node == nil {
+		return false
+	}
 	id := node.Leader()
 	if last := d.last.Load(); id == "" && last != nil {
 		id = *last
 	}
-	if id == "" && node != nil && d.raisedOfLate() { // the lead passed as this member began to leave
+	if id == "" && d.raisedOfLate() { // the lead passed as this member began to leave
 		id = string(node.Server)
 	}
 	if id == "" {
