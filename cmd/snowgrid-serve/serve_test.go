@@ -232,7 +232,7 @@ func TestStartFailsClearly(t *testing.T) {
 		{"--leave-timeout 0", "--leave-timeout: 0s"},
 		{"--s3-api-call-timeout 8s", "s3.apiCallTimeout: 8s is outside"},
 		{"--log-level loud", "give debug, info, warn or error"},
-		{"--window", "--window: the value is missing; give one of type duration"},
+		{"--window", "--window: the value is missing\n"},
 		{"--http-addr x", `--http-addr: "x" is not host:port`},
 		{"--http-addr 127.0.0.1:99999", "--http-addr: "},
 		{"--grpc-addr a:b", `--grpc-addr: "a:b" is not host:port`},

@@ -69,6 +69,7 @@ func TestExitStatus(t *testing.T) {
 		{"agent --log-level loud", 2, "", `--log-level: "loud": give debug, info, warn or error`},
 		{"agent --data-dir", 2, "", "snowgrid: --data-dir: the value is missing; give one of type string\n"},
 		{"agent --window", 2, "", "snowgrid: --window: the value is missing; give one of type duration\n"},
+		{"agent --log-level", 2, "", "snowgrid: --log-level: the value is missing\n"},
 		{"agent --first-life", 2, "", "--first-life"},
 		{"decode one", 2, "",
 			"snowgrid: \"one\" is not an ID; give a decimal number from 0 to 9223372036854775807 without sign, space or " +

@@ -13,6 +13,9 @@ func ValueError(err error) error {
 	}
 	if flag, is := strings.CutSuffix(text, ` value but got "EOL" (<EOL>)`); is {
 		flag, kind, _ := strings.Cut(flag, ": expected ")
+		if kind == "value" { // of a type that parses its own text
+			return fmt.Errorf("%s: the value is missing", flag)
+		}
 		return fmt.Errorf("%s: the value is missing; give one of type %s", flag, kind)
 	}
 	return err
