@@ -133,7 +133,7 @@ func TestAttackMemberCalls(t *testing.T) {
 		b.attack("calls of members",
 			b.memberBlow(security.Hello, leader, wire.PathHello, wire.HelloRequest{}),
 			b.memberBlow(security.Push, leader, wire.PathPush, wire.PushRequest{Leader: "0123456789abcdef", At: 1 << 40,
-				Age: -1}),
+				Time: until}),
 			b.memberBlow(security.Accept, leader, wire.PathAccept, wire.AcceptRequest{BootstrapMember: "0123456789abcdef",
 				Grid: other, Settings: own.Settings}),
 			b.memberBlow(security.Accept, leader, wire.PathAccept, wire.AcceptRequest{BootstrapMember: "0123456789abcdef",

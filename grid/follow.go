@@ -50,11 +50,10 @@ func (o *leadership) askToFollow(ctx context.Context, id string) error {
 		wire.FollowRequest{Incarnation: o.self, Key: key, At: uint64(node.Served())}, &res); err != nil {
 		return err
 	}
-	p, err := pushOf(res, 0)
+	p, err := pushOf(res, o.clock.Mono()-asked)
 	if err != nil {
 		return err
 	}
-	p.Age = ageOfAnswer(res, o.clock.Mono()-asked)
 	if p.Leader != id {
 		return failure.Errorf(wire.ErrNotNow, "grid: server %.80q answers for %.80q", res.Leader, id)
 	}

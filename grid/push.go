@@ -29,7 +29,7 @@ func (o *leadership) servePush(ctx context.Context, in wire.PushRequest) (wire.P
 	if err != nil || !complete {
 		return wire.PushResponse{Mono: max(1, mono.Milliseconds())}, err
 	}
-	p, err := pushOf(in, mono)
+	p, err := pushOf(in, ageAt(in, mono))
 	if err != nil {
 		return wire.PushResponse{}, err
 	}
@@ -185,10 +185,6 @@ func (l *lead) callerFor(known pushed) api.Caller {
 // applied it, or learned it so (F1). The position of a member that has not replied yet is unknown,
 // and is requested first.
 func (l *lead) pushSince(known pushed) (wire.PushRequest, error) {
-	age := int64(-1)
-	if last := l.of.state.LastRaise(); last != nil { // before the commands, which may have a later one
-		age = (l.of.clock.Mono() - last.At).Milliseconds()
-	}
 	var entries []follow.Entry
 	var image follow.Image
 	if known.takes {
@@ -198,7 +194,8 @@ func (l *lead) pushSince(known pushed) (wire.PushRequest, error) {
 	if err == nil && isLarge(req) {
 		req, err = newPush(nil, l.node.Image())
 	}
-	req.Leader, req.Echo, req.Age, req.Brief = string(l.node.Server), known.echo, age, known.takes
+	req.Leader, req.Echo, req.Brief = string(l.node.Server), known.echo, known.takes
+	req.Time = l.of.state.RaisedTime()
 	req.Term, req.Key = l.node.LeadTerm(), known.key
 	if known.key != "" {
 		for _, s := range l.node.Voters() {

@@ -33,10 +33,12 @@ func newPush(entries []follow.Entry, image follow.Image) (wire.PushRequest, erro
 // until another member has one, and all can leave in turn. A learner that refuses pushes grants nothing new.
 const votersMost = 8 * roster.MaxVoters
 
-// pushOf returns a push as this member's part in the agreement takes it.
-func pushOf(in wire.PushRequest, mono time.Duration) (p raftlog.Push, err error) {
-	p = raftlog.Push{Told: follow.Told{Leader: in.Leader, Term: in.Term, Key: in.Key, Voters: in.Voters},
-		Age: ageAt(in, mono)}
+// pushOf returns a push as this member's part in the agreement takes it. age is its maximum age, negative if unknown.
+func pushOf(in wire.PushRequest, age time.Duration) (p raftlog.Push, err error) {
+	p = raftlog.Push{Told: follow.Told{Leader: in.Leader, Term: in.Term, Key: in.Key, Voters: in.Voters}}
+	if follow.Fresh(age) {
+		p.Time = in.Time
+	}
 	if len(in.Voters) > votersMost {
 		return p, failure.Errorf(wire.ErrBadRequest, "grid: a push with %d voters; at most %d are allowed", len(in.Voters),
 			votersMost)
@@ -68,20 +70,12 @@ func contentsOf(p wire.PushRequest) (entries []follow.Entry, image follow.Image,
 	return entries, follow.Image{At: follow.Position(p.At), Roster: r}, nil
 }
 
-// ageOfAnswer returns the maximum age of the newest raise in a call's reply; negative if unknown.
-func ageOfAnswer(p wire.PushRequest, took time.Duration) time.Duration {
-	if p.Age < 0 || p.Age > int64(follow.FreshWithin/time.Millisecond) {
-		return -1
-	}
-	return took + time.Duration(p.Age)*time.Millisecond
-}
-
-// ageAt returns the maximum age of the push's newest raise when it arrives, by the receiver's
-// monotonic clock; negative if unknown.
+// ageAt returns the maximum age of a push when it arrives, by the receiver's monotonic clock;
+// negative if unknown.
 func ageAt(p wire.PushRequest, mono time.Duration) time.Duration {
 	answered := time.Duration(p.Echo) * time.Millisecond
-	if p.Age < 0 || p.Age > int64(follow.FreshWithin/time.Millisecond) || answered <= 0 || answered > mono {
+	if answered <= 0 || answered > mono {
 		return -1
 	}
-	return mono - answered + time.Duration(p.Age)*time.Millisecond
+	return mono - answered
 }

@@ -5,40 +5,30 @@ import (
 	"testing"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/roster/follow"
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
-// TestAgeOfAPush: it is at most the time since the answer that the push returns, and for
-// how long the sender has known the raise; else it is unknown.
+// TestAgeOfAPush: a push is at most as old as the answer that it returns. The leader's time in it counts if that is
+// certainly recent (F5).
 func TestAgeOfAPush(t *testing.T) {
-	const now = 10 * time.Second
+	const now, sent = 10 * time.Second, clustertime.Tick(1_000_000)
 	for _, test := range []struct {
-		echo, age int64
-		want      time.Duration
-	}{
-		{9_000, 200, 1200 * time.Millisecond}, {10_000, 0, 0}, {0, 0, -1}, {-5, 0, -1}, {9_000, -1, -1}, {10_001, 0, -1},
-		{9_000, 1 << 60, -1},
-	} {
-		if got := ageAt(wire.PushRequest{Echo: test.echo, Age: test.age}, now); got != test.want {
-			t.Errorf("returned %d, known for %d ms: age %v, want %v", test.echo, test.age, got, test.want)
-		}
-	}
-}
-
-// TestAgeOfAnAnswer: the leader's answer to a learner is as old as the call took, and the raise
-// as much older as the leader says.
-func TestAgeOfAnAnswer(t *testing.T) {
-	for _, test := range []struct {
-		took time.Duration
-		age  int64
+		echo int64
 		want time.Duration
+		time clustertime.Tick
 	}{
-		{time.Second, 200, 1200 * time.Millisecond}, {0, 0, 0}, {0, -1, -1}, {time.Second, 1 << 60, -1},
+		{9_000, time.Second, sent}, {10_000, 0, sent}, {5_001, 4999 * time.Millisecond, sent},
+		{5_000, 5 * time.Second, 0}, {0, -1, 0}, {-5, -1, 0}, {10_001, -1, 0},
 	} {
-		if got := ageOfAnswer(wire.PushRequest{Age: test.age}, test.took); got != test.want {
-			t.Errorf("an answer after %v, known for %d ms: age %v, want %v", test.took, test.age, got, test.want)
+		in := wire.PushRequest{Echo: test.echo, Time: sent}
+		if got := ageAt(in, now); got != test.want {
+			t.Errorf("returned %d: age %v, want %v", test.echo, got, test.want)
+		}
+		if p, err := pushOf(in, ageAt(in, now)); err != nil || p.Time != test.time {
+			t.Errorf("returned %d: time %d, %v, want %d", test.echo, p.Time, err, test.time)
 		}
 	}
 }

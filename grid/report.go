@@ -12,7 +12,7 @@ import (
 type MemberReport struct {
 	NotReady   string `json:"not_ready,omitempty"`
 	DiskFailed string `json:"disk_failed,omitempty"` // why it takes part no longer, or not now
-	// ClockOffset is the lead of its wall clock over cluster time, 0 in the first raises of the ceiling after its start.
+	// ClockOffset is the lead of its wall clock over cluster time, 0 while cluster time is unknown.
 	ClockOffset Milliseconds `json:"clock_offset_ms"`
 	// CertificateExpiry is the end of its TLS certificate, or of its authority if that is first;
 	// zero without TLS.
@@ -45,7 +45,7 @@ func (o *overview) report(s *Status) *MemberReport {
 	if err := cmp.Or(o.raft.DiskFailure(), o.raft.DiskHang()); err != nil {
 		r.DiskFailed = err.Error()
 	}
-	if !s.ClusterTime.IsZero() && o.state.HasFreshTime() {
+	if !s.ClusterTime.IsZero() {
 		r.ClockOffset = Milliseconds(s.Wall.Sub(s.ClusterTime).Milliseconds())
 	}
 	return r

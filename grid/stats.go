@@ -37,8 +37,7 @@ type Stats struct {
 
 	// Dials are attempts to open a connection to another member, and DialFailures the failed ones.
 	Dials, DialFailures uint64
-	// ClockOffset is the lead of this member's wall clock over cluster time, 0 while cluster time is unknown or
-	// from raises that a starting member has read late.
+	// ClockOffset is the lead of this member's wall clock over cluster time, 0 while cluster time is unknown.
 	ClockOffset time.Duration
 	// VoterClocks are the voters' clocks, by member, on the leader alone.
 	VoterClocks []VoterClock
@@ -158,7 +157,7 @@ func (m *Member) Stats() Stats {
 	if err := m.raft.DiskFailure(); err != nil {
 		s.Disk.Failure = err.Error()
 	}
-	if now := m.clock.Now(); now > 0 && m.state.HasFreshTime() {
+	if now := m.clock.Now(); now > 0 {
 		s.ClockOffset = clustertime.TickOf(m.cfg.Clock.Now()).Sub(now).Duration()
 	}
 	return s

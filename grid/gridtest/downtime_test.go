@@ -30,22 +30,24 @@ func downtimes() (out []time.Duration) {
 func TestRestartAfterADowntime(t *testing.T) {
 	long.NotShort(t, "it takes a second and more")
 	t.Parallel()
-	t.Run("any", func(t *testing.T) {
-		t.Parallel()
-		synctest.Test(t, func(t *testing.T) { restartAfter(t, nil, downtimes()) })
-	})
+	for _, window := range []time.Duration{3 * time.Second, time.Minute} {
+		t.Run("window "+window.String(), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) { restartAfter(t, nil, window, downtimes()) })
+		})
+	}
 	t.Run("anchored", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
-			restartAfter(t, newAnchorStore(), []time.Duration{14 * time.Second, 12 * time.Minute, 10 * time.Hour,
+			restartAfter(t, newAnchorStore(), 3*time.Second, []time.Duration{14 * time.Second, 12 * time.Minute, 10 * time.Hour,
 				60 * 24 * time.Hour})
 		})
 	})
 }
 
-func restartAfter(t *testing.T, anchor store.Store, stops []time.Duration) {
+func restartAfter(t *testing.T, anchor store.Store, window time.Duration, stops []time.Duration) {
 	g := gridtest.New(t, gridtest.Config{Members: 3, Durable: true, Change: func(_ string, c *grid.Config) {
-		c.Window, c.Partitions, c.Anchor = 3*time.Second, 7, anchor
+		c.Window, c.Partitions, c.Anchor, c.FirstLife = window, 7, anchor, true
 	}})
 	ids := newChecker(t)
 	random := rand.New(rand.NewPCG(34, 7))
@@ -97,4 +99,41 @@ func stopHow(t *testing.T, g *gridtest.Grid, inOrder bool) {
 		stops.Go(func() { g.Leave(name) })
 	}
 	stops.Wait()
+}
+
+// TestMemberStartsBetweenRaises: a member that starts in a running grid issues IDs with the present time, though the
+// last raise may be a tenth of the window old: six minutes here.
+func TestMemberStartsBetweenRaises(t *testing.T) {
+	t.Parallel()
+	for _, durable := range []bool{false, true} {
+		t.Run(map[bool]string{false: "in memory", true: "durable"}[durable], func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) { startBetweenRaises(t, durable) })
+		})
+	}
+}
+
+func startBetweenRaises(t *testing.T, durable bool) {
+	g := gridtest.New(t, gridtest.Config{Members: 3, Durable: durable, Change: func(_ string, c *grid.Config) {
+		c.Window, c.Partitions, c.FirstLife = time.Hour, 7, true
+	}})
+	ids := newChecker(t)
+	g.StartMembers(names(3)...)
+	checkPresent(t, g, ids, 0)
+	started := func(name string) {
+		time.Sleep(100 * time.Second)
+		g.StartMembers(name)
+		checkPresent(t, g, ids, 100*time.Second)
+	}
+	for i, name := range names(3) {
+		if i == 1 {
+			g.Crash(name)
+		} else {
+			g.Leave(name)
+		}
+		started(name)
+	}
+	for _, name := range names(6)[3:] {
+		started(name)
+	}
 }

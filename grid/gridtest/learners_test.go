@@ -176,18 +176,20 @@ func TestForgedPushToALearner(t *testing.T) {
 		to := learners(g)[0]
 		before := g.Member(to).Status()
 		call, data := forge(t, g, to)
-		at := call(wire.PushRequest{Age: -1}).At
+		first := call(wire.PushRequest{})
+		at := first.At
 		follower := other(g, g.Leader(), to)
 		for _, name := range []string{"", before.Leader, before.Members[0].Incarnation,
 			g.Member(follower).Status().Answering, before.Answering} {
 			for _, term := range []uint64{0, 1, 1 << 50} {
 				for _, key := range []string{"", "x", "AAAAAAAAAAAAAAAAAAAAAAAAAA"} {
-					res := call(wire.PushRequest{Leader: name, Term: term, Key: key, Age: -1,
+					res := call(wire.PushRequest{Leader: name, Term: term, Key: key, Time: aheadOf(before), Echo: first.Mono,
 						Commands: []wire.PushedCommand{{After: at, At: at + 1000, Command: data}}})
 					if now := g.Member(to).Status().Ceiling; res.At >= at+1000 || now.Sub(before.Ceiling) > time.Minute {
 						t.Fatalf("a push in the name of %q, term %d, key %q is served: position %d, ceiling %v", name, term, key,
 							res.At, now)
 					}
+					checkTime(t, g, to)
 				}
 			}
 		}

@@ -1,6 +1,7 @@
 package gridtest_test
 
 import (
+	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/gridtest"
 	"github.com/snowgrid/snowgrid/internal/calls"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
@@ -52,15 +53,28 @@ func TestPushOfAnotherThanTheLeader(t *testing.T) {
 		to := other(g, g.Leader())
 		before := g.Member(to).Status()
 		call, data := forge(t, g, to)
-		at := call(wire.PushRequest{Age: -1}).At
+		first := call(wire.PushRequest{})
+		at := first.At
 		for _, name := range []string{"", "0123456789abcdef", before.Answering} {
-			res := call(wire.PushRequest{Leader: name, Age: -1,
+			res := call(wire.PushRequest{Leader: name, Time: aheadOf(before), Echo: first.Mono,
 				Commands: []wire.PushedCommand{{After: at, At: at + 1000, Command: data}}})
 			if now := g.Member(to).Status().Ceiling; res.At >= at+1000 || now.Sub(before.Ceiling) > time.Minute {
 				t.Errorf("a push in the name of %q is served: position %d, ceiling %v", name, res.At, now)
 			}
+			checkTime(t, g, to)
 		}
 	})
+}
+
+// aheadOf returns a time that is an hour ahead of a member's cluster time.
+func aheadOf(s grid.Status) clustertime.Tick { return clustertime.TickOf(s.ClusterTime.Add(time.Hour)) }
+
+// checkTime checks that a member's cluster time is the present.
+func checkTime(t *testing.T, g *gridtest.Grid, name string) {
+	t.Helper()
+	if off := g.Member(name).Status().ClusterTime.Sub(gridtest.Now()).Abs(); off > time.Second {
+		t.Fatalf("cluster time of %s is %v off", name, off)
+	}
 }
 
 // forge returns a function by which another process pushes to a member, and a raise that no leader

@@ -43,8 +43,8 @@ type PushRequest struct {
 	Size   int `json:"size,omitempty"`
 	// Echo is Mono from the member's last reply, 0 for none.
 	Echo int64 `json:"echo_ms,omitempty"`
-	// Age is the newest raise's age at the sender, -1 if unknown.
-	Age int64 `json:"age_ms"`
+	// Time is the sender's cluster time when it made the push, 0 if unknown.
+	Time clustertime.Tick `json:"time,omitempty"`
 	// Brief requests a reply without the constant parts: the sender has a full reply from this incarnation.
 	Brief bool `json:"brief,omitempty"`
 }

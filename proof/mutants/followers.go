@@ -8,7 +8,10 @@ func followed(scope string) []string {
 
 var (
 	followTests = []string{"./internal/roster/follow"}
-	pushTests   = []string{"./grid/internal/raftlog", "-run", "Push|UnknownAge"}
+	pushTests   = []string{"./grid/internal/raftlog", "-run", "Push"}
+	ageTests    = []string{"./grid", "-run", "TestAgeOfAPush"}
+	// logTimeTests are about raises in the log.
+	logTimeTests = []string{"./grid/internal/raftlog", "-run", "TestTimesOfTheLog"}
 )
 
 // followMutants weaken the rules for members that follow committed rosters.
@@ -46,19 +49,33 @@ var followMutants = []mutant{
 	{"F4", "a push changes the roster of the log", "internal/roster/follow/follow.go",
 		"	f.serve(learned, e)\n	return true, nil",
 		"	f.serve(learned, e)\n	f.log.Roster = next\n	return true, nil", followed("a push changes the roster of the log")},
-	{"F5", "the time of a raise of unknown age is believed", "internal/roster/follow/follow.go",
+	{"F5", "the time in a push of unknown age counts", "internal/roster/follow/follow.go",
 		"return age >= 0 && age < FreshWithin", "return age < FreshWithin", followTests},
-	{"F5", "the time of an old raise is believed", "internal/roster/follow/follow.go",
+	{"F5", "the time in an old push counts", "internal/roster/follow/follow.go",
 		"return age >= 0 && age < FreshWithin", "return age >= 0", followTests},
 	{"F4", "a snapshot has the learned roster", "grid/internal/raftlog/followed.go", "	return f.follower.Log().Roster\n",
 		"	return f.follower.Served().Roster\n", pushTests},
-	{"F5", "the time of every pushed raise is believed", "grid/internal/raftlog/followed.go",
-		"fresh && served.Roster.Time >", "served.Roster.Time >", pushTests},
-	{"F5", "a pushed raise is of no age", "grid/pushmessages.go", "answered <= 0 || answered > mono", "answered > mono",
-		[]string{"./grid", "-run", "TestAgeOfAPush"}},
-	{"F5", "the sender's time with a raise is not part of its age", "grid/pushmessages.go",
-		"return mono - answered + time.Duration(p.Age)*time.Millisecond", "return mono - answered",
-		[]string{"./grid", "-run", "TestAgeOfAPush"}},
+	{"F5", "the time in every push counts", "grid/pushmessages.go", "if follow.Fresh(age) {", "if true {",
+		ageTests},
+	{"F5", "a push without an echo is new", "grid/pushmessages.go", "answered <= 0 || answered > mono", "answered > mono",
+		ageTests},
+	{"F5", "a time behind a gap does not count", "grid/internal/raftlog/followed.go",
+		"(err == nil || errors.Is(err, follow.ErrGap))", "err == nil", pushTests},
+	{"F5", "a time counts under a claim that was given up", "grid/internal/raftlog/followed.go",
+		" && !f.gaveUp(served.Roster.Claim) {", " {", []string{"./grid/internal/raftlog", "-run", "TestVoidedClaims"}},
+	{"F5", "the clocks follow every raise of the present leader in the log", "grid/internal/raftlog/followed.go",
+		"		f.state.NoteRaise(after.Time)", "		f.state.Advance(after.Time, after.Time)", logTimeTests},
+	{"F5", "the clocks follow an earlier leader's raises", "grid/internal/raftlog/fsm.go",
+		" || entry.Term < term", " || entry.Term < min(term, 0)",
+		logTimeTests},
+	{"F5", "a leader's clocks do not follow its raises", "grid/internal/raftlog/fsm.go",
+		"	case leads:\n", "	case leads && term == 0:\n",
+		logTimeTests},
+	{"F5", "a push states the time of the last raise", "grid/internal/state/state.go",
+		"return last.Time.Add(clustertime.SpanOf(s.Clock.Mono() - last.At))", "return last.Time",
+		[]string{"./grid/gridtest", "-run", "TestMemberStartsBetweenRaises"}},
+	{"F5", "a raise runs from the push that brings it", "grid/internal/state/state.go",
+		"At: s.Clock.Mono() - max(0, now.Sub(raised)).Duration()", "At: s.Clock.Mono()", pushTests},
 	{"F6", "a push counts after the member has left the grid", "grid/internal/raftlog/followed.go", "	if f.ended {\n",
 		"	if false {\n", pushTests},
 	{"F1", "a push of a server that is not the leader counts", "grid/internal/raftlog/followed.go",

@@ -21,8 +21,6 @@ var leaderMutants = []mutant{
 		"	case v.Mono < c.awaited:\n", "	case v.Mono > 0:\n", leaderTests},
 	{"R1", "the clocks are a jump after a start without them", "internal/leader/ceiling.go", "	c.assumed = true\n", "",
 		leaderTests},
-	{"R1", "the time of an earlier leader's entry is taken for the present", "grid/internal/raftlog/fsm.go",
-		" || entry.Term < f.term()", "", []string{"./grid/internal/raftlog", "-run", "TestTimesOfTheLog"}},
 	{"R1", "a raise that failed ends the raises", "internal/leader/ceiling.go", "	c.proposing = false\n	if err",
 		"	c.proposing = err != nil\n	if err", leaderTests},
 	{"R1", "a clock of an earlier round counts", "internal/leader/ceiling.go", "if read == nil || read.round != p.round {",

@@ -35,12 +35,6 @@ var learnerMutants = []mutant{
 	{"F8", "a member that does not lead is followed", "grid/follow.go", "	l := o.current.Load()\n	if l == nil || " +
 		"!l.node.Leads() {",
 		"	l := o.current.Load()\n	if l == nil {\n		l = &lead{of: o, node: o.raft.Node()}\n	}\n	if l == nil {", forgeryTests},
-	{"F5", "the time that a call took is not part of the answer's age", "grid/pushmessages.go",
-		"return took + time.Duration(p.Age)", "return time.Duration(p.Age)", []string{"./grid", "-run", "TestAgeOfAnAnswer"}},
-	{"F5", "the raise of an answer of unknown age is fresh", "grid/pushmessages.go",
-		"	if p.Age < 0 || p.Age > int64(follow.FreshWithin/time.Millisecond) {\n		return -1",
-		"	if p.Age < 0 || p.Age > int64(follow.FreshWithin/time.Millisecond) {\n		return 0", []string{"./grid", "-run",
-			"TestAgeOfAnAnswer"}},
 	{"F8", "a learner believes the Raft messages of strangers", "grid/internal/transport/raftguard.go", "v.learns || ", "",
 		strangerTests},
 

@@ -31,7 +31,7 @@ func TestSurvivorKeepsTheLargerWindow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.state.Apply(r, false)
+	f.state.Apply(r)
 	f.notePrevious(form.Grid)
 	if b := f.previous.Bounds; b.Window != 60_000 || b.Ceiling != 9 || b.Time < 7 {
 		t.Errorf("the bounds after two grids are %+v", b)

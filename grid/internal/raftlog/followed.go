@@ -8,6 +8,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
 	"github.com/snowgrid/snowgrid/grid/internal/state"
+	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/roster/follow"
 )
@@ -37,7 +38,7 @@ func newFollowed(grid roster.GridID, self roster.Incarnation, s *state.State, vo
 // serve makes r the member's roster. Under a claim that this process has given up it serves no roster:
 // it has dropped the tables that it had acknowledged under that claim (B2). That ends with a later roster
 // that lacks the member: the grid has gone on under the claim and removed it, so no table is expected of it.
-func (f *followed) serve(r *roster.Roster, timed bool) {
+func (f *followed) serve(r *roster.Roster) {
 	if last, voided := f.voided[r.Claim]; voided {
 		if _, member := r.Member(f.self); member || r.Version <= last {
 			return
@@ -45,7 +46,7 @@ func (f *followed) serve(r *roster.Roster, timed bool) {
 		delete(f.voided, r.Claim)
 	}
 	f.claims[r.Claim] = max(f.claims[r.Claim], r.Version)
-	f.state.Apply(r, timed)
+	f.state.Apply(r)
 }
 
 // gaveUp reports whether this process has given up a claim.
@@ -63,9 +64,8 @@ func (f *followed) served() claimsSeen {
 	return out
 }
 
-// commit applies a command from the log. now means that it was committed just now, so that its time
-// counts.
-func (f *followed) commit(at follow.Position, c roster.Command, now bool) (before, after *roster.Roster, err error) {
+// commit applies a command from the log.
+func (f *followed) commit(at follow.Position, c roster.Command, from author) (before, after *roster.Roster, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	before = f.follower.Log().Roster
@@ -74,10 +74,14 @@ func (f *followed) commit(at follow.Position, c roster.Command, now bool) (befor
 		return before, before, err
 	}
 	after = f.follower.Log().Roster
-	switch timed := c.Raise != nil && now; {
-	case news:
-		f.serve(after, timed)
-	case timed && !f.gaveUp(after.Claim):
+	if news {
+		f.serve(after)
+	}
+	switch {
+	case c.Raise == nil || f.gaveUp(after.Claim):
+	case from == thisServer:
+		f.state.Advance(after.Time, after.Time)
+	case from == presentLeader:
 		f.state.NoteRaise(after.Time)
 	}
 	return before, after, nil
@@ -87,7 +91,7 @@ func (f *followed) install(i follow.Image) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.follower.Install(i) {
-		f.serve(i.Roster, false)
+		f.serve(i.Roster)
 	}
 }
 
@@ -108,8 +112,9 @@ func (f *followed) end() {
 	f.ended = true
 }
 
-// push applies a push from the leader; fresh means that the newest raise's time counts.
-func (f *followed) push(entries []follow.Entry, image follow.Image, fresh bool) (at follow.Position, err error) {
+// push applies a push from the leader; now is the leader's cluster time, 0 if it does not count.
+func (f *followed) push(entries []follow.Entry, image follow.Image, now clustertime.Tick) (at follow.Position,
+	err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.ended {
@@ -126,7 +131,10 @@ func (f *followed) push(entries []follow.Entry, image follow.Image, fresh bool) 
 	}
 	served := f.follower.Served()
 	if served.At > before.At {
-		f.serve(served.Roster, fresh && served.Roster.Time > before.Roster.Time)
+		f.serve(served.Roster)
+	}
+	if now > 0 && (err == nil || errors.Is(err, follow.ErrGap)) && !f.gaveUp(served.Roster.Claim) {
+		f.state.Advance(now, served.Roster.Time)
 	}
 	return served.At, err
 }
@@ -185,7 +193,7 @@ func (n *Node) Follow(p Push) (bool, error) {
 
 // adopt takes over committed commands or a roster.
 func (n *Node) adopt(p Push) (at follow.Position, err error) {
-	at, err = n.followed.push(p.Entries, p.Image, follow.Fresh(p.Age))
+	at, err = n.followed.push(p.Entries, p.Image, p.Time)
 	if errors.Is(err, follow.ErrGap) { // the leader sends it again, from the position that is returned
 		err = nil
 	}

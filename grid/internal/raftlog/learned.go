@@ -6,6 +6,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/roster/follow"
 )
 
@@ -20,8 +21,8 @@ type Push struct {
 	follow.Told
 	Entries []follow.Entry
 	Image   follow.Image
-	// Age is the maximum age of the newest raise, negative if unknown.
-	Age time.Duration
+	// Time is the leader's present cluster time, 0 if unknown or outdated.
+	Time clustertime.Tick
 }
 
 func (l *learned) begin(p Push) bool {

@@ -107,13 +107,13 @@ func (s *Server) Start(grid roster.GridID, bootstrap bool) error {
 	}
 	roster, learned := newFollowed(grid, s.cfg.Member, s.cfg.State, s.voided), &learned{}
 	var started atomic.Pointer[raft.Raft]
-	term := func() uint64 {
+	present := func() (term uint64, leads bool) {
 		if node := started.Load(); node != nil {
-			return node.CurrentTerm()
+			return node.CurrentTerm(), node.State() == raft.Leader
 		}
-		return 0
+		return 0, false
 	}
-	node, err := stores.newRaft(conf, fsm{roster, s.diverged, last, term, s.noteLowered}, trans)
+	node, err := stores.newRaft(conf, fsm{roster, s.diverged, last, present, s.noteLowered}, trans)
 	if err != nil {
 		return errors.Join(err, closeTransport(trans))
 	}

@@ -35,13 +35,14 @@ func TestCountsOfRosterChanges(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			s := New(handles.NewClock(), handles.NewClock())
-			s.Apply(before, false)
-			s.Apply(test.after, false)
+			s.Apply(before)
+			s.Apply(test.after)
 			if got := s.Counts(); got != (Counts{}) {
 				t.Errorf("before the first raise: %+v", got)
 			}
-			s.Apply(before, true)
-			s.Apply(test.after, false)
+			s.Apply(before)
+			s.NoteRaise(1)
+			s.Apply(test.after)
 			if got := s.Counts(); got != test.want {
 				t.Errorf("counted %+v, want %+v", got, test.want)
 			}

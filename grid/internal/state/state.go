@@ -34,11 +34,10 @@ type State struct {
 	fatal error
 }
 
-// Raise is a raise of the ceiling that was applied, and when, by the monotonic clock.
+// Raise is a raise of the ceiling that was applied, and the time since which its Time has run, by the monotonic clock.
 type Raise struct {
-	Time  clustertime.Tick
-	At    time.Duration
-	first time.Duration // when the first raise since the start was applied
+	Time clustertime.Tick
+	At   time.Duration
 }
 
 // New returns the state of a member that has no roster yet.
@@ -54,42 +53,44 @@ func (s *State) Roster() *roster.Roster { return s.roster.Load() }
 // SetRoster replaces the roster without waking any goroutine.
 func (s *State) SetRoster(r *roster.Roster) { s.roster.Store(r) }
 
-// Apply replaces the roster after a committed command. If that command has just raised the ceiling, it
-// advances the clocks.
-func (s *State) Apply(r *roster.Roster, raised bool) {
+// Apply replaces the roster after a committed command.
+func (s *State) Apply(r *roster.Roster) {
 	if s.raised.Load() != nil { // else it is a log that is read again
 		s.counts.add(s.roster.Load(), r)
 	}
 	s.roster.Store(r)
-	if raised {
-		s.noteRaise(r.Time)
-	}
 	s.changed.Send()
 }
 
-// NoteRaise advances the clocks to a just committed ceiling raise, unless they have a later one.
+// NoteRaise records a raise of the present leader. The clocks do not follow it: it may be as old as the distance
+// between two raises.
 func (s *State) NoteRaise(t clustertime.Tick) {
 	if last := s.raised.Load(); last == nil || last.Time < t {
-		s.noteRaise(t)
+		s.setRaised(Raise{Time: t, At: s.Clock.Mono()})
 	}
 }
 
-func (s *State) noteRaise(t clustertime.Tick) {
-	s.Clock.Sample(t)
-	s.Handles.Sample(t)
-	raise := &Raise{Time: t, At: s.Clock.Mono()}
-	raise.first = raise.At
-	if last := s.raised.Load(); last != nil {
-		raise.first = last.first
+// Advance records that cluster time is now, and the newest raise that was applied.
+func (s *State) Advance(now, raised clustertime.Tick) {
+	s.Clock.Sample(now)
+	s.Handles.Sample(now)
+	if last := s.raised.Load(); last == nil || last.Time != raised {
+		s.setRaised(Raise{Time: raised, At: s.Clock.Mono() - max(0, now.Sub(raised)).Duration()})
 	}
-	s.raised.Store(raise)
 }
 
-// HasFreshTime reports whether the clock was set by a raise soon after its commit. A member that starts reads
-// raises from the log, and the last of them may be as old as the distance between two.
-func (s *State) HasFreshTime() bool {
+func (s *State) setRaised(r Raise) {
+	s.raised.Store(&r)
+	s.changed.Send()
+}
+
+// RaisedTime returns the time that the last raise set, moved on by the time since; 0 before the first raise.
+func (s *State) RaisedTime() clustertime.Tick {
 	last := s.raised.Load()
-	return last != nil && last.At-last.first >= s.Roster().Settings.Window.Duration()/roster.RaisesPerWindow
+	if last == nil {
+		return 0
+	}
+	return last.Time.Add(clustertime.SpanOf(s.Clock.Mono() - last.At))
 }
 
 // LastRaise returns the last raise of the ceiling that was applied here, nil before the

@@ -21,8 +21,9 @@ import (
 const (
 	// Kept is the maximum number of recent commands that a member keeps for members that lack them.
 	Kept = 64
-	// FreshWithin is the age below which a pushed raise advances cluster time.
-	FreshWithin = 2 * time.Second
+	// FreshWithin is the age below which the leader's cluster time advances this member's. It exceeds the time between
+	// two pushes to a member while nothing changes.
+	FreshWithin = 5 * time.Second
 )
 
 // Errors that callers distinguish.
@@ -182,6 +183,6 @@ func (f *Follower) Since(at Position) ([]Entry, bool) {
 	return nil, false
 }
 
-// Fresh reports whether a received raise advances cluster time (F5). age is an upper bound on its
-// age, negative if unknown.
+// Fresh reports whether the leader's cluster time in a message counts (F5). age is an upper bound on the
+// message's age, negative if unknown.
 func Fresh(age time.Duration) bool { return age >= 0 && age < FreshWithin }
