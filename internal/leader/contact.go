@@ -42,9 +42,18 @@ type contact struct {
 	lags     bool          // if failing: the last probe was answered, with an old roster
 	absent   bool          // if failing: the last probe proved that the member is not there
 	refused  Refusals
-	said     bool // release and zone are set
+	trip     time.Duration // smoothed time of an answered call, 0 before the first
+	said     bool          // release and zone are set
 	release  roster.Release
 	zone     string
+}
+
+// noteTrip takes in the time of an answered call, smoothed as in RFC 6298, section 2.
+func (c *contact) noteTrip(took time.Duration) {
+	if c.trip == 0 {
+		c.trip = took
+	}
+	c.trip += (took - c.trip) / 8
 }
 
 // pause returns the time between a failure and the next probe.

@@ -17,10 +17,11 @@ const (
 	probeSoon     = 50 * time.Millisecond  // pause after the first failure
 	probeAgain    = 200 * time.Millisecond // pause after later failures
 	// probeMany is the pause after an answer with a Raft server, and the longest pause without. With the default
-	// window the ceiling is raised more often, so that pushes delay its probes. A member trusts a raise's time if
-	// it has answered a call within the 2 s before (internal/roster/follow, F5).
+	// window the ceiling is raised more often, so that pushes delay its probes. A member accepts the leader's
+	// cluster time if it has answered a call within the 5 s before (internal/roster/follow, F5).
 	probeMany = 1750 * time.Millisecond
-	// detectTimeout bounds the probe if the member has answered before.
+	// detectTimeout bounds the probe of a member that has answered before, if that takes less than half as long. A
+	// member that is farther away has twice its usual time, at most probeTimeout.
 	detectTimeout = 250 * time.Millisecond
 	// probesMost is the number of probes per second without a Raft server while the pauses are
 	// shorter than probeMany.
@@ -96,7 +97,7 @@ func (d *detector) step(v View) {
 func (d *detector) probe(m roster.Member, c *contact) {
 	p := newProbe(c.began, m.Incarnation, m.API, forDetection, c.round)
 	if c.heard || m.Incarnation == d.silence.Member {
-		p.Timeout = detectTimeout
+		p.Timeout = min(probeTimeout, max(detectTimeout, 2*c.trip))
 	}
 	d.out.Probe(p)
 }
@@ -121,7 +122,7 @@ func (d *detector) noteProbe(v View, c *contact, p Probe, a Answer, err error) {
 		return
 	}
 	c.probing = false
-	if err == nil && d.noteAnswer(c, p.began, a) {
+	if err == nil && d.noteAnswer(v, c, p.began, a) {
 		if p.began >= c.signed {
 			c.next = max(c.next, v.Mono+d.pause(v, p.To))
 		}

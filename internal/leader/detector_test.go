@@ -201,3 +201,30 @@ func TestDetectorKeepsOldVersions(t *testing.T) {
 		t.Errorf("versions %v after an hour", d.versions)
 	}
 }
+
+// TestProbeTimeout: a probe waits for twice the usual time of a member's answers, and within bounds. One slow answer
+// changes little.
+func TestProbeTimeout(t *testing.T) {
+	for _, test := range []struct {
+		trips []time.Duration // in ms
+		want  time.Duration
+	}{
+		{nil, probeTimeout},
+		{[]time.Duration{1}, detectTimeout}, {[]time.Duration{120}, detectTimeout},
+		{[]time.Duration{200}, 400 * time.Millisecond}, {[]time.Duration{240, 160}, 460 * time.Millisecond},
+		{[]time.Duration{1, 1, 400}, detectTimeout}, {[]time.Duration{400, 400}, probeTimeout},
+	} {
+		o := lead(t, 2, true)
+		o.assign()
+		o.step(0)
+		for _, trip := range test.trips {
+			p := o.take(forDetection)[0]
+			o.v.Mono += trip * time.Millisecond
+			o.l.Probed(o.v, p, Answer{Version: o.v.Roster.Version}, nil)
+			o.step(probeMany)
+		}
+		if got := o.take(forDetection); len(got) != 1 || got[0].Timeout != test.want {
+			t.Errorf("after answers in %v ms: %+v, want a timeout of %v", test.trips, got, test.want)
+		}
+	}
+}

@@ -25,14 +25,15 @@ func (d *detector) notePushAnswer(v View, c *contact, to roster.Incarnation, beg
 	if began < c.admitted || began < c.failed {
 		return
 	}
-	if d.noteAnswer(c, began, a) && began >= c.signed {
+	if d.noteAnswer(v, c, began, a) && began >= c.signed {
 		c.next = max(c.next, v.Mono+d.pause(v, to))
 	}
 }
 
 // noteAnswer records an answer to a call that began at a time, and reports whether the member
 // is up to date, which ends its failure. A lagging member is not absent.
-func (d *detector) noteAnswer(c *contact, began time.Duration, a Answer) bool {
+func (d *detector) noteAnswer(v View, c *contact, began time.Duration, a Answer) bool {
+	c.noteTrip(v.Mono - began)
 	c.said, c.release, c.zone = true, a.Release, a.Record.Zone
 	c.absent = false
 	c.refused.Note(began, nil)
