@@ -302,11 +302,14 @@ func (l *lead) noteClock(of roster.Incarnation, wall clustertime.Tick, began tim
 
 // Propose implements leader.Member.
 func (l *lead) Propose(c roster.Command) {
-	before := l.of.state.Roster()
+	before, began := l.of.state.Roster(), l.of.clock.Mono()
 	l.calls.Go(func() {
 		err := l.of.raft.Propose(c)
 		switch {
 		case c.Raise != nil:
+			if err == nil { // cluster time was Time as the raise was proposed
+				l.of.state.Advance(c.Raise.Time.Add(clustertime.SpanOf(l.of.clock.Mono()-began)), c.Raise.Time)
+			}
 			l.of.reportStep("raise the ceiling", err)
 		case c.Reset != nil:
 			l.of.reportReset(c.Reset, err)

@@ -10,8 +10,8 @@ var (
 	followTests = []string{"./internal/roster/follow"}
 	pushTests   = []string{"./grid/internal/raftlog", "-run", "Push"}
 	ageTests    = []string{"./grid", "-run", "TestAgeOfAPush"}
-	// logTimeTests are about raises in the log.
-	logTimeTests = []string{"./grid/internal/raftlog", "-run", "TestTimesOfTheLog"}
+	farTests    = []string{"./grid/gridtest", "-run", "TestFarMembers"}
+	logRaises   = []string{"./grid/internal/raftlog", "-run", "TestRaisesOfTheLog"}
 )
 
 // followMutants weaken the rules for members that follow committed rosters.
@@ -63,19 +63,17 @@ var followMutants = []mutant{
 		"(err == nil || errors.Is(err, follow.ErrGap))", "err == nil", pushTests},
 	{"F5", "a time counts under a claim that was given up", "grid/internal/raftlog/followed.go",
 		" && !f.gaveUp(served.Roster.Claim) {", " {", []string{"./grid/internal/raftlog", "-run", "TestVoidedClaims"}},
-	{"F5", "the clocks follow every raise of the present leader in the log", "grid/internal/raftlog/followed.go",
-		"		f.state.NoteRaise(after.Time)", "		f.state.Advance(after.Time, after.Time)", logTimeTests},
-	{"F5", "the clocks follow an earlier leader's raises", "grid/internal/raftlog/fsm.go",
-		" || entry.Term < term", " || entry.Term < min(term, 0)",
-		logTimeTests},
-	{"F5", "a leader's clocks do not follow its raises", "grid/internal/raftlog/fsm.go",
-		"	case leads:\n", "	case leads && term == 0:\n",
-		logTimeTests},
+	{"F5", "the clocks follow the raises in the log", "grid/internal/raftlog/followed.go",
+		"		f.state.NoteRaise(after.Time)", "		f.state.Advance(after.Time, after.Time)", logRaises},
+	{"F5", "an earlier leader's raises count", "grid/internal/raftlog/fsm.go", " || entry.Term < f.term()", "", logRaises},
+	{"F5", "a leader's clocks stand still while its raises are agreed on", "grid/leadership.go",
+		"SpanOf(l.of.clock.Mono()-began)", "SpanOf(began-began)", farTests},
 	{"F5", "a push states the time of the last raise", "grid/internal/state/state.go",
 		"return last.Time.Add(clustertime.SpanOf(s.Clock.Mono() - last.At))", "return last.Time",
 		[]string{"./grid/gridtest", "-run", "TestMemberStartsBetweenRaises"}},
 	{"F5", "a raise runs from the push that brings it", "grid/internal/state/state.go",
-		"At: s.Clock.Mono() - max(0, now.Sub(raised)).Duration()", "At: s.Clock.Mono()", pushTests},
+		"at := s.Clock.Mono() - max(0, now.Sub(raised)).Duration()", "at := s.Clock.Mono()", pushTests},
+	{"F5", "a late push moves a raise on", "grid/internal/state/state.go", " || at < last.At {", " || true {", pushTests},
 	{"F6", "a push counts after the member has left the grid", "grid/internal/raftlog/followed.go", "	if f.ended {\n",
 		"	if false {\n", pushTests},
 	{"F1", "a push of a server that is not the leader counts", "grid/internal/raftlog/followed.go",

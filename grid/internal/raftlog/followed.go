@@ -64,8 +64,9 @@ func (f *followed) served() claimsSeen {
 	return out
 }
 
-// commit applies a command from the log.
-func (f *followed) commit(at follow.Position, c roster.Command, from author) (before, after *roster.Roster, err error) {
+// commit applies a command from the log; present means that the present leader wrote it.
+func (f *followed) commit(at follow.Position, c roster.Command, present bool) (before, after *roster.Roster,
+	err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	before = f.follower.Log().Roster
@@ -77,11 +78,7 @@ func (f *followed) commit(at follow.Position, c roster.Command, from author) (be
 	if news {
 		f.serve(after)
 	}
-	switch {
-	case c.Raise == nil || f.gaveUp(after.Claim):
-	case from == thisServer:
-		f.state.Advance(after.Time, after.Time)
-	case from == presentLeader:
+	if c.Raise != nil && present && !f.gaveUp(after.Claim) {
 		f.state.NoteRaise(after.Time)
 	}
 	return before, after, nil

@@ -16,10 +16,9 @@ import (
 type fsm struct {
 	followed *followed
 	diverged *divergence
-	last     raft.Log // the log's at the start; the zero value if it was empty
-	// present returns Raft's current term, 0 while Raft starts, and whether this server leads.
-	present func() (term uint64, leads bool)
-	changed func(before, after *roster.Roster)
+	last     raft.Log      // the log's at the start; the zero value if it was empty
+	term     func() uint64 // Raft's current term, 0 while Raft starts
+	changed  func(before, after *roster.Roster)
 }
 
 // lastEntry returns a log's last entry, the zero value if there is none.
@@ -31,26 +30,11 @@ func lastEntry(logs raft.LogStore) (last raft.Log, err error) {
 	return last, err
 }
 
-// author is the server that wrote an entry.
-type author uint8
-
-const (
-	earlierLeader author = iota // perhaps before the whole grid was stopped
-	presentLeader               // another server, perhaps before this one was connected
-	thisServer                  // just now
-)
-
-// authorOf returns the author of an entry. The entries of the log at the start are an earlier leader's, and so may
-// entries after them be, if this member was stopped before others. An entry by the present leader replaces any number
-// of uncommitted entries.
-func (f fsm) authorOf(entry *raft.Log) author {
-	switch term, leads := f.present(); {
-	case entry.Index <= f.last.Index && entry.Term <= f.last.Term || entry.Term < term:
-		return earlierLeader
-	case leads:
-		return thisServer
-	}
-	return presentLeader
+// replays reports whether an entry may be old: it was in the log at the start, or an earlier leader wrote it, perhaps
+// before the whole grid was stopped. The log of a member that was stopped first ends before that. An entry by the
+// present leader replaces any number of uncommitted entries.
+func (f fsm) replays(entry *raft.Log) bool {
+	return entry.Index <= f.last.Index && entry.Term <= f.last.Term || entry.Term < f.term()
 }
 
 // Apply implements raft.FSM; it returns nil or the error of a refused command. After a
@@ -63,7 +47,7 @@ func (f fsm) Apply(entry *raft.Log) any {
 	if err != nil {
 		return f.diverged.because(unreadable(fmt.Sprintf("entry %d of the roster's log", entry.Index), err))
 	}
-	before, after, err := f.followed.commit(follow.Position(entry.Index), c, f.authorOf(entry))
+	before, after, err := f.followed.commit(follow.Position(entry.Index), c, !f.replays(entry))
 	if err != nil {
 		return err
 	}

@@ -107,13 +107,13 @@ func (s *Server) Start(grid roster.GridID, bootstrap bool) error {
 	}
 	roster, learned := newFollowed(grid, s.cfg.Member, s.cfg.State, s.voided), &learned{}
 	var started atomic.Pointer[raft.Raft]
-	present := func() (term uint64, leads bool) {
+	term := func() uint64 {
 		if node := started.Load(); node != nil {
-			return node.CurrentTerm(), node.State() == raft.Leader
+			return node.CurrentTerm()
 		}
-		return 0, false
+		return 0
 	}
-	node, err := stores.newRaft(conf, fsm{roster, s.diverged, last, present, s.noteLowered}, trans)
+	node, err := stores.newRaft(conf, fsm{roster, s.diverged, last, term, s.noteLowered}, trans)
 	if err != nil {
 		return errors.Join(err, closeTransport(trans))
 	}

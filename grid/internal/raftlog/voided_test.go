@@ -31,7 +31,7 @@ func TestVoidedClaims(t *testing.T) {
 		f.install(follow.Image{At: 5, Roster: under(a, 5)})
 		f.install(follow.Image{At: 6, Roster: under(b, 6)})
 		raise := roster.Command{From: 6, Claim: b, Raise: &roster.Raise{Time: 2_000_000}}
-		if _, after, err := f.commit(7, raise, thisServer); err != nil || after.Time != 2_000_000 {
+		if _, after, err := f.commit(7, raise, true); err != nil || after.Time != 2_000_000 {
 			t.Errorf("the log: %+v, %v", after, err)
 		}
 		if _, err := f.push(nil, follow.Image{At: 8, Roster: under(gone, 8)}, 2_000_000); err != nil {

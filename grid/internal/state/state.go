@@ -62,8 +62,8 @@ func (s *State) Apply(r *roster.Roster) {
 	s.changed.Send()
 }
 
-// NoteRaise records a raise of the present leader. The clocks do not follow it: it may be as old as the distance
-// between two raises.
+// NoteRaise records a raise in the log by the present leader. The clocks do not follow it: it may be as old as the
+// distance between two raises.
 func (s *State) NoteRaise(t clustertime.Tick) {
 	if last := s.raised.Load(); last == nil || last.Time < t {
 		s.setRaised(Raise{Time: t, At: s.Clock.Mono()})
@@ -74,8 +74,9 @@ func (s *State) NoteRaise(t clustertime.Tick) {
 func (s *State) Advance(now, raised clustertime.Tick) {
 	s.Clock.Sample(now)
 	s.Handles.Sample(now)
-	if last := s.raised.Load(); last == nil || last.Time != raised {
-		s.setRaised(Raise{Time: raised, At: s.Clock.Mono() - max(0, now.Sub(raised)).Duration()})
+	at := s.Clock.Mono() - max(0, now.Sub(raised)).Duration()
+	if last := s.raised.Load(); last == nil || last.Time != raised || at < last.At {
+		s.setRaised(Raise{Time: raised, At: at})
 	}
 }
 
