@@ -11,6 +11,7 @@ var (
 	lateTests      = []string{"./grid/gridtest", "-run", "TestSlowNetworkIsNoSilence|TestLeaderThatIsFarAwayStays"}
 	apartTests     = []string{"./internal/leader", "./internal/roster/plan", "-run", "TestReach|Apart"}
 	slowDiskTests  = []string{"./grid", "-run", "TestElectionWithSlowDisks"}
+	resumeTests    = []string{"./grid/internal/transport", "-run", "TestEntriesWait|TestHeartbeatDoes"}
 	signTests      = []string{"./grid", "./grid/gridtest", "-run", "TestSigns|TestCreateIsServedByTheNextOwner"}
 )
 
@@ -123,6 +124,16 @@ var signMutants = []mutant{
 	{"R7", "a late answer to a look does not count", "grid/leadermonitor.go", "lookTimeout+lateBy)", "lookTimeout)",
 		lateTests},
 	{"R7", "a late answer to a probe does not count", "grid/leadership.go", "p.Timeout+lateBy)", "p.Timeout)", lateTests},
+	{"resume", "entries wait for Raft's own pause", "grid/internal/transport/guardedraft.go",
+		"for err != nil && t.await(id, in.Term) {", "for false {", resumeTests},
+	{"resume", "a heartbeat waits for itself", "grid/internal/transport/guardedraft.go",
+		"	if isHeartbeat(in) {", "	if err == nil {", resumeTests},
+	{"resume", "entries are sent after the lead", "grid/internal/transport/resume.go",
+		"v.leader == v.self && v.term == term && v.knows(id)", "v.knows(id)", resumeTests},
+	{"resume", "entries are sent to a server that was removed", "grid/internal/transport/resume.go", " && v.knows(id)", "",
+		resumeTests},
+	{"resume", "entries wait when the transport is closed", "grid/internal/transport/resume.go",
+		"		case <-t.end:\n			return false\n", "", resumeTests},
 	{"signs", "a vote is lost on a stream that has ended", "grid/internal/transport/guardedraft.go",
 		"	for range idleStreams {\n", "	for range 0 {\n", []string{"./grid/internal/transport", "-run",
 			"TestVoteIsAskedFor"}},

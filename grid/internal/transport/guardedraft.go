@@ -31,6 +31,7 @@ type GuardedRaft struct {
 	// set before Raft runs.
 	Muted func() error
 
+	resumes  resumes
 	requests chan raft.RPC
 	end      chan struct{}
 	once     sync.Once
@@ -163,8 +164,25 @@ func (t *GuardedRaft) answered(err error, own, term uint64) error {
 // then only costs a needless probe.
 const slowAnswer = 150 * time.Millisecond
 
-// AppendEntries implements raft.Transport.
+// AppendEntries implements raft.Transport. A request that failed, other than a heartbeat, is sent again when the server
+// answers heartbeats: see [resumes].
 func (t *GuardedRaft) AppendEntries(id raft.ServerID, to raft.ServerAddress, in *raft.AppendEntriesRequest,
+	out *raft.AppendEntriesResponse) error {
+	err := t.appendEntries(id, to, in, out)
+	if isHeartbeat(in) {
+		if err == nil {
+			t.resumes.answered(id)
+		}
+		return err
+	}
+	for err != nil && t.await(id, in.Term) {
+		*out = raft.AppendEntriesResponse{}
+		err = t.appendEntries(id, to, in, out)
+	}
+	return err
+}
+
+func (t *GuardedRaft) appendEntries(id raft.ServerID, to raft.ServerAddress, in *raft.AppendEntriesRequest,
 	out *raft.AppendEntriesResponse) error {
 	if t.Muted != nil {
 		if err := t.Muted(); err != nil {
