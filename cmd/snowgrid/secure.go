@@ -38,28 +38,30 @@ type secureInitCommand struct {
 	TTL  time.Duration `name:"ttl" help:"Time to live of the certificates." default:"8760h"`
 }
 
-func (c *secureInitCommand) Validate() error { return checkCredential(c.Out, c.TTL) }
-
-// checkCredential refuses a directory without a name and a credential that ends before it begins.
+// checkCredential refuses a directory without a name and a credential that ends before it begins. The commands call it
+// when they run: kong calls Validate before it looks for missing flags, which have no value then.
 func checkCredential(out string, ttl time.Duration) error {
 	return cmp.Or(checkOut(out), checkTTL(ttl))
 }
 
 func checkOut(dir string) error {
 	if dir == "" {
-		return errors.New(`--out="": give a directory, such as security`)
+		return usage(errors.New(`--out="": give a directory, such as security`))
 	}
 	return nil
 }
 
 func checkTTL(ttl time.Duration) error {
 	if ttl <= 0 {
-		return fmt.Errorf("--ttl=%v: give a duration above 0, such as 24h", ttl)
+		return usage(fmt.Errorf("--ttl=%v: give a duration above 0, such as 24h", ttl))
 	}
 	return nil
 }
 
 func (c *secureInitCommand) Run(to streams) error {
+	if err := checkCredential(c.Out, c.TTL); err != nil {
+		return err
+	}
 	if err := authority.Create(c.Out, authority.Options{Grid: c.Grid, Name: c.Name, Hosts: c.Host, TTL: c.TTL},
 		time.Now()); err != nil {
 		return err
@@ -88,9 +90,10 @@ type secureIssueCommand struct {
 	Out   string        `required:"" help:"Directory to make. It must not exist, or be empty." placeholder:"DIR"`
 }
 
-func (c *secureIssueCommand) Validate() error { return checkCredential(c.Out, c.TTL) }
-
 func (c *secureIssueCommand) Run(to streams) error {
+	if err := checkCredential(c.Out, c.TTL); err != nil {
+		return err
+	}
 	dir, err := authority.Open(c.Dir)
 	if err != nil {
 		return err
@@ -125,9 +128,10 @@ type secureTokenCommand struct {
 	TTL   time.Duration `name:"ttl" required:"" help:"Time to live, at most 2160h: nothing takes a token back before it ends, but a new key for all (snowgrid secure rotate tokens)." placeholder:"DURATION"`
 }
 
-func (c *secureTokenCommand) Validate() error { return checkTTL(c.TTL) }
-
 func (c *secureTokenCommand) Run(to streams) error {
+	if err := checkTTL(c.TTL); err != nil {
+		return err
+	}
 	signer, err := token.LoadSigner(filepath.Join(c.Dir, security.TokensKeyFile))
 	if err != nil {
 		return err

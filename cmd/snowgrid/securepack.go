@@ -31,9 +31,10 @@ type secureUnpackCommand struct {
 	Owner string `help:"User and group of the directory and its files, as numbers; needs root. Default: the user of this process." placeholder:"UID:GID"`
 }
 
-func (c *secureUnpackCommand) Validate() error { return checkOut(c.Out) }
-
 func (c *secureUnpackCommand) Run() error {
+	if err := checkOut(c.Out); err != nil {
+		return err
+	}
 	owner, group, err := parseOwner(c.Owner)
 	if err != nil {
 		return usage(err)

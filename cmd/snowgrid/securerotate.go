@@ -22,6 +22,8 @@ func (c *secureRotateCommand) Validate() error {
 		return fmt.Errorf("--finish: certificate rotation has one step; omit it")
 	case c.TTL != 0 && c.What != "certificates":
 		return fmt.Errorf("--ttl: it applies only to certificates; omit it")
+	case c.TTL < 0:
+		return checkTTL(c.TTL)
 	}
 	return nil
 }

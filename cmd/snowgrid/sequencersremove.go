@@ -19,13 +19,14 @@ type removeSequencersCommand struct {
 	gridOutput
 }
 
-// Validate refuses a time that is too short to mean anything, and a prefix that a script meant to state.
-func (c *removeSequencersCommand) Validate() error {
+// check refuses a time that is too short to mean anything, and a prefix that a script meant to state.
+func (c *removeSequencersCommand) check() error {
 	if c.Prefix != nil && *c.Prefix == "" {
-		return errors.New(`--prefix="": every name begins so; give the beginning of the names, or omit the flag to remove all`)
+		return usage(errors.New(
+			`--prefix="": every name begins so; give the beginning of the names, or omit the flag to remove all`))
 	}
 	if c.UnusedFor < time.Second {
-		return fmt.Errorf("--unused-for=%v: give at least 1s, such as 720h for 30 days", c.UnusedFor)
+		return usage(fmt.Errorf("--unused-for=%v: give at least 1s, such as 720h for 30 days", c.UnusedFor))
 	}
 	return nil
 }
@@ -45,6 +46,9 @@ const removalPage = 200
 
 // Run removes the sequencers, a page at a time.
 func (c *removeSequencersCommand) Run(ctx context.Context, to streams) error {
+	if err := c.check(); err != nil {
+		return err
+	}
 	out := removal{DryRun: c.DryRun, Sequencers: []wire.UnusedRow{}}
 	in := wire.UnusedRequest{After: c.After, Limit: removalPage, UnusedFor: c.UnusedFor.Milliseconds(), Remove: c.Yes}
 	if c.Prefix != nil {
