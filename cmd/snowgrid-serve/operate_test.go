@@ -86,6 +86,21 @@ func TestOperatorsCommands(t *testing.T) {
 	}
 }
 
+// TestNegativeArguments: a negative number is a wrong value and no flag.
+func TestNegativeArguments(t *testing.T) {
+	for args, want := range map[string]string{
+		"scale default -5":     "snowgrid-serve: <slots>: \"-5\" is not a whole number from 0 up\n",
+		"scale default five":   "snowgrid-serve: <slots>: \"five\" is not a whole number\n",
+		"retire default -17":   "snowgrid-serve: <node>: \"-17\" is not a whole number from 0 up\n",
+		"retire default 1 -17": "snowgrid-serve: unknown flag -1",
+	} {
+		code, _, errs := command(t, strings.Fields(args)...)
+		if code != exitUsage || !strings.HasPrefix(errs, want) {
+			t.Errorf("%s: %d %s", args, code, errs)
+		}
+	}
+}
+
 // holds waits until a node is held.
 func (p *process) holds(at string, node int) {
 	p.t.Helper()

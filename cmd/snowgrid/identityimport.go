@@ -125,6 +125,9 @@ func readSets(path string) ([]wire.IdentityImportRequest, error) {
 func parseImport(text string, room int) ([]numbers.Application, error) {
 	ids, hex, coded := strings.Cut(text, "=")
 	from, to, ranged := strings.Cut(ids, "-")
+	if from == "" { // a negative number
+		from, ranged = ids, false
+	}
 	first, err := parseNumber(from)
 	if err != nil {
 		return nil, err

@@ -34,6 +34,7 @@ import (
 	"github.com/snowgrid/snowgrid/internal/kongdocs"
 	"github.com/snowgrid/snowgrid/internal/logqueue"
 	"github.com/snowgrid/snowgrid/internal/wire"
+	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 const description = `Unique, time-ordered 64-bit IDs from a grid of processes.
@@ -210,6 +211,9 @@ func commandError(err error) error {
 	if !errors.As(err, &parse) || parse.Context == nil || parse.Context.Selected() == nil {
 		return kongdocs.ValueError(err)
 	}
+	if err := refuseNegative(kongdocs.NegativeArgument(err)); err != nil {
+		return err
+	}
 	word, unexpected := strings.CutPrefix(err.Error(), "unexpected argument ")
 	group := parse.Context.Selected()
 	if byDefault := group.Parent; byDefault.DefaultCmd == group && !slices.Contains(parse.Context.Args, group.Name) {
@@ -221,6 +225,21 @@ func commandError(err error) error {
 	word, _, _ = strings.Cut(word, ",")
 	known := kongdocs.CommandsOf(group)
 	return fmt.Errorf("%s has no command %.80q; %s", group.Name, word, suggest(word, known, "it has "+orList(known)))
+}
+
+// refuseNegative returns an error if a negative number takes the place that an ID or a process's number has.
+func refuseNegative(word string, arg *kong.Positional) (err error) {
+	switch {
+	case arg == nil:
+	case arg.Name == "id":
+		_, err = sequencer.Parse(word)
+	case arg.Name == "number":
+		_, err = parseNumber(word)
+	}
+	if err != nil {
+		return errors.New(sentence(err))
+	}
+	return nil
 }
 
 func printError(w io.Writer, err error) {
