@@ -142,7 +142,8 @@ func TestListingCommands(t *testing.T) {
 		holders.Holders[0].Build == "" {
 		t.Errorf("holders: %+v", holders)
 	}
-	if look.Members != 2 || look.Alive != 2 || look.Grid != "shop" || look.Sequencers == nil {
+	if look.Members != 2 || look.Alive != 2 || look.Name != "shop" || look.Grid != members.Grid ||
+		look.Sequencers == nil {
 		t.Errorf("top: %+v", look)
 	}
 	if status, _, said := runCommand(t, "holders", "absent", "--addr", addrs); status != exitFailed ||
@@ -215,7 +216,7 @@ func TestTopScreen(t *testing.T) {
 		}
 	}
 	var out strings.Builder
-	look := topLook{Time: at, Grid: "shop", Leader: "web-1", Members: 3, Alive: 2, Ahead: 13_500, IDs: 1234,
+	look := topLook{Time: at, Name: "shop", Leader: "web-1", Members: 3, Alive: 2, Ahead: 13_500, IDs: 1234,
 		Sequencers: []topRow{{Name: strings.Repeat("n", 200), IDs: 1_234_567, Owner: "web-1"}}, settled: "no"}
 	if err := (&topCommand{Every: 2 * time.Second}).screen(&out, look); err != nil {
 		t.Fatal(err)

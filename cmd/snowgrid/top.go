@@ -40,7 +40,8 @@ func (c *topCommand) Validate() error {
 // topLook is one look, as -o json writes it.
 type topLook struct {
 	Time       time.Time `json:"time"`
-	Grid       string    `json:"grid"` // its name
+	Grid       string    `json:"grid"`
+	Name       string    `json:"name"` // the grid's
 	Leader     string    `json:"leader"`
 	Members    int       `json:"members"`
 	Alive      int       `json:"alive"`      // of the members
@@ -109,9 +110,9 @@ func (c *topCommand) look(ctx context.Context, rates *topRates) (topLook, error)
 		return topLook{}, err
 	}
 	look := topLook{
-		Time: time.Now().UTC(), Grid: status.Name, Leader: cmp.Or(status.LeaderName, status.Leader),
-		Members: len(status.Members),
-		Ahead:   status.Ceiling.Sub(status.ClusterTime).Milliseconds(), settled: status.NotSettled,
+		Time: time.Now().UTC(), Grid: status.Grid, Name: status.Name,
+		Leader: cmp.Or(status.LeaderName, status.Leader), Members: len(status.Members),
+		Ahead: status.Ceiling.Sub(status.ClusterTime).Milliseconds(), settled: status.NotSettled,
 	}
 	for _, m := range status.Members {
 		if m.Alive {
@@ -157,7 +158,7 @@ const (
 // screen writes one look over the one before it.
 func (c *topCommand) screen(w io.Writer, look topLook) error {
 	var text strings.Builder
-	fmt.Fprintf(&text, "snowgrid top: grid %s, %s UTC, every %v, q to end\n", look.Grid,
+	fmt.Fprintf(&text, "snowgrid top: grid %s, %s UTC, every %v, q to end\n", look.Name,
 		look.Time.Format(time.TimeOnly), c.Every)
 	fmt.Fprintf(&text, "%d of %s alive, leader %s, ceiling %s ahead%s\n", look.Alive, counted(look.Members, "member"),
 		orNone(look.Leader),
