@@ -110,6 +110,8 @@ func memberID(s grid.Status, named string) (roster.MemberID, error) {
 			strings.Join(found, ", "))
 	case roster.MemberID(id).Check() == nil: // a member that does not run
 		return roster.MemberID(id), nil
+	case s.Version == 0:
+		return "", fmt.Errorf("no member is named %q yet: the grid is not formed: %s", named, reasonOf(s))
 	}
 	return "", fmt.Errorf(
 		"no member is named %q: give an ID, an incarnation, a name or an API address that snowgrid status lists", named)

@@ -10,6 +10,7 @@ import (
 // TestMemberID: each name that the status lists leads to its member, also the name of a gone member.
 func TestMemberID(t *testing.T) {
 	s := grid.Status{
+		Version: 1,
 		Members: []grid.MemberInfo{
 			{Incarnation: "00000000000000aa-0000000000000001", Name: "a", API: "10.0.0.1:7948"},
 		},
@@ -33,5 +34,14 @@ func TestMemberID(t *testing.T) {
 			err != nil && !strings.Contains(err.Error(), c.text) {
 			t.Errorf("%q: %q, %v", c.named, id, err)
 		}
+	}
+}
+
+// TestMemberIDInNoGrid: while the grid forms it has no members, so a name may be right.
+func TestMemberIDInNoGrid(t *testing.T) {
+	_, err := memberID(grid.Status{NotReady: "3 members are expected to form the grid"}, "m9")
+	const want = `no member is named "m9" yet: the grid is not formed: 3 members are expected to form the grid`
+	if err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
 	}
 }
