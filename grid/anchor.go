@@ -36,8 +36,14 @@ type anchorage struct {
 
 	mu     sync.Mutex // guards what follows
 	status leader.AnchorStatus
-	known  bool // there is a status, of this member's present lead
+	known  bool          // there is a status, of this member's present lead
+	since  time.Duration // of the state, by the monotonic clock
+	logged bool          // the state
 }
+
+// anchorWaits is the time after which the log warns that the anchor is not held. Each start waits for it for
+// milliseconds.
+const anchorWaits = time.Second
 
 // newAnchorage returns the configured anchor record.
 func newAnchorage(c Config) *anchorage {
@@ -119,13 +125,24 @@ func drawAnchor() anchor.Draw {
 	return anchor.Draw{Claim: roster.Claim(hex.EncodeToString(b[:16])), Nonce: hex.EncodeToString(b[16:])}
 }
 
-// note records the leader's anchor status, and returns the previous one.
-func (a *anchorage) note(s leader.AnchorStatus) (before leader.AnchorStatus, known bool) {
+// note records the leader's anchor status at a time, and returns the previous one. due reports whether the status is to
+// be logged: once for each state, after anchorWaits for the states in which the grid waits.
+func (a *anchorage) note(s leader.AnchorStatus, now time.Duration) (before leader.AnchorStatus, known, due bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	before, known = a.status, a.known
 	a.status, a.known = s, true
-	return before, known
+	if !known || before.State != s.State || (before.Err == nil) != (s.Err == nil) {
+		a.since, a.logged = now, false
+	}
+	due = !a.logged && (s.Err != nil || !waits(s.State) || now-a.since >= anchorWaits)
+	a.logged = a.logged || due
+	return before, known, due
+}
+
+// waits reports whether the grid does not hold its anchor, and no other grid has taken it.
+func waits(s anchor.State) bool {
+	return s == anchor.Waiting || s == anchor.Missing || s == leader.Unanchored
 }
 
 // forget records that this member is no longer the leader.
@@ -159,8 +176,8 @@ func (l *lead) noteAnchor(machine *leader.Leader, v leader.View) {
 	if !anchored {
 		return
 	}
-	before, known := l.of.anchorage.note(s)
-	if known && before.State == s.State && (before.Err == nil) == (s.Err == nil) {
+	before, known, due := l.of.anchorage.note(s, l.of.clock.Mono())
+	if !due {
 		return
 	}
 	log := l.of.log.With("state", string(s.State), "record_grid", s.Record.Grid.String(), "record_holder",
@@ -173,7 +190,7 @@ func (l *lead) noteAnchor(machine *leader.Leader, v leader.View) {
 	case s.State == anchor.Lost:
 		log.Error("anchor_taken: another grid has taken the anchor; this grid stops granting", "advice",
 			anchorAdvice(s.State))
-	case s.State == anchor.Waiting, s.State == anchor.Missing, s.State == leader.Unanchored:
+	case waits(s.State):
 		log.Warn("anchor not held", "advice", anchorAdvice(s.State))
 	case known && before.State != s.State || !known:
 		log.Info("anchor seen", "limit", s.Limit.Time())

@@ -219,6 +219,29 @@ func TestAnchorTwoGridsByHand(t *testing.T) {
 	})
 }
 
+// TestAnchorStartWithoutWarning: a start that takes the anchor without a wait logs no warning: of a new grid, and of
+// one that was stopped cleanly.
+func TestAnchorStartWithoutWarning(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, dir := newAnchorStore(), t.TempDir()
+		for life := range 2 {
+			log := &recorder{}
+			g := anchoredGrid(t, s, 1, log, func(_ string, c *grid.Config) { c.DataDir, c.FirstLife = dir, false })
+			g.StartMembers("m1")
+			create(t, g.Client("web"), "orders", 0)
+			if log.count("anchor taken: grants begin above all earlier grants under it") == 0 {
+				t.Fatalf("life %d: the anchor was not taken", life)
+			}
+			if log.count("anchor not held") != 0 {
+				t.Errorf("life %d: the log warns that the anchor is not held", life)
+			}
+			g.Leave("m1")
+			time.Sleep(time.Minute) // to above everything that was granted
+		}
+	})
+}
+
 // TestAnchorClocksSetBack: all members of a memory-only grid are killed while a holder
 // continues, and the clocks are set back. The next life waits for where grants may reach.
 func TestAnchorClocksSetBack(t *testing.T) {
