@@ -70,7 +70,7 @@ func (c *Client) register(ctx context.Context, cfg Config) error {
 	}
 	set, err := c.process.files.Set(cfg.set(), c.directory.Load().Name)
 	if err == nil && set.Cluster == "" {
-		err = errors.New("the grid's reply has no name; upgrade its members, or set Cluster")
+		err = errors.New("the grid's reply has no name; upgrade its members, or set Cluster (--cluster)")
 	}
 	if err != nil {
 		return failure.Errorf(sequencer.ErrInvalidConfig, "client: %w", err)

@@ -205,11 +205,11 @@ func anchorAdvice(s anchor.State) string {
 	case anchor.Lost:
 		return "another grid with this name has taken the anchor: this grid's holders wait when their grants end. Stop one " +
 			"of the two; " +
-			"this grid takes the anchor back when the other has not extended it for 1.5 times AnchorAhead, or after `snowgrid " +
-			"take-anchor`"
+			"this grid takes the anchor back when the other has not extended it for 1.5 times AnchorAhead " +
+			"(--anchor-ahead), or after `snowgrid take-anchor`"
 	case anchor.Waiting:
 		return "an earlier run of this grid may still hold the anchor: this run takes it when the anchor's limit has " +
-			"passed, or when it was not extended for 1.5 times AnchorAhead"
+			"passed, or when it was not extended for 1.5 times AnchorAhead (--anchor-ahead)"
 	case anchor.Missing:
 		return "the anchor's record was deleted: restore it, or, if no other grid with this name has run since, run " +
 			"`snowgrid take-anchor`"
@@ -217,7 +217,8 @@ func anchorAdvice(s anchor.State) string {
 		return "the anchor's record cannot be read: restore it, or delete it and run `snowgrid take-anchor` if no other " +
 			"grid with this name has run since"
 	case leader.Unanchored:
-		return "the grid has an anchor, but its leader's configuration has none: start every member with Anchor"
+		return "the grid has an anchor, but its leader's configuration has none: start every member with Anchor " +
+			"(--anchor)"
 	case anchor.Unread:
 		return "the anchor's store does not answer: holders wait when their grants end, as without a majority"
 	}

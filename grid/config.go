@@ -294,7 +294,7 @@ func (c Config) checkLimits() (faults []error) {
 	if c.AnchorAhead < 0 || c.AnchorAhead > time.Hour || c.AnchorAhead > 0 && c.AnchorAhead < time.Second {
 		refuse("AnchorAhead is %v; give 1 s to 1 h, or 0 for 30 s", c.AnchorAhead)
 	} else if c.AnchorAhead > 0 && c.Anchor == nil {
-		refuse("AnchorAhead is %v and Anchor is nil; give the store, or omit it", c.AnchorAhead)
+		refuse("AnchorAhead is %v and Anchor is not set; give the store, or omit it", c.AnchorAhead)
 	}
 	return append(faults, gossip.Pace(c.Gossip).Check())
 }

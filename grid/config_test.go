@@ -379,7 +379,7 @@ func TestConfigOtherAddressWarns(t *testing.T) {
 		} else {
 			lines = slices.Delete(lines, i, i+1)
 		}
-		if len(lines) != want || (want == 1 && !strings.Contains(lines[0], "Insecure is set")) {
+		if len(lines) != want || (want == 1 && !strings.Contains(lines[0], "Insecure (--insecure) is set")) {
 			t.Errorf("%s: warnings %q, want %d", addr, lines, want)
 		}
 	}

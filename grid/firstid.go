@@ -50,7 +50,7 @@ func waitReason(r *roster.Roster, wait clustertime.Span) string {
 		return "the grid has taken its anchor again, and earlier IDs may reach up to then"
 	case !durable:
 		return "a grid without data directories begins a window and 5 s above the clocks, where an earlier run's IDs end " +
-			"(see FirstLife, Floor and Anchor)"
+			"(see FirstLife, Floor (--floor) and Anchor (--anchor))"
 	}
 	return "every copy was lost, as when all members are killed, and earlier IDs may reach up to then"
 }

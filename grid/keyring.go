@@ -186,8 +186,8 @@ func (k *keyring) save(keys [][]byte) {
 func (k *keyring) unsaved(keys [][]byte) string {
 	switch file := k.file(); {
 	case file == "" && !sameKeys(keys, [][]byte{k.single}):
-		return "the change is only in memory: this member's key is in its configuration (Security.GossipKey); change it " +
-			"there, too"
+		return "the change is only in memory: this member's key is in its configuration (Security.GossipKey, " +
+			"--gossip-key); change it there, too"
 	case file != "" && !sameKeys(keys, k.known):
 		return fmt.Sprintf("the change is only in memory: %s could not be written; change it there, too", file)
 	}

@@ -17,10 +17,11 @@ func (m *Member) warn() {
 	if !m.lone && m.cfg.DataDir == "" && m.cfg.Anchor == nil {
 		m.log.Warn("this member stores nothing on disk: a grid that loses all such members restarts only by the clocks of " +
 			"its next members; " +
-			"set DataDir, or see RELIABILITY.md, Not promised")
+			"set DataDir (--data-dir), or see RELIABILITY.md, Not promised")
 	}
 	if m.cfg.Debug {
-		m.log.Warn("Debug is set: any process on this machine can pause this member or end it; unset it in production")
+		m.log.Warn("Debug (--debug) is set: any process on this machine can pause this member or end it; unset it in " +
+			"production")
 	}
 	if m.lone && m.cfg.Anchor == nil {
 		log := m.log
@@ -28,11 +29,11 @@ func (m *Member) warn() {
 			log = logqueue.Logger(slog.Default())
 		}
 		log.Warn("this member runs alone and no other member can join it: other processes that run alone can issue equal " +
-			"IDs; set Expect or Join to form a grid")
+			"IDs; set Expect (--expect) or Join (--join) to form a grid")
 	}
 	if !m.lone && m.cfg.isExposed(len(m.creds.gossipKeys()) > 0) {
-		m.log.Warn("Security.Insecure is set: the member listens beyond loopback without certificates or without a gossip " +
-			"key, and any process that reaches it can take " +
+		m.log.Warn("Security.Insecure (--insecure) is set: the member listens beyond loopback without certificates or " +
+			"without a gossip key, and any process that reaches it can take " +
 			"logical nodes, destroy sequencers and end the grid; make certificates with `snowgrid secure init`")
 	}
 }

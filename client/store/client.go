@@ -138,8 +138,8 @@ func (c *Client) start(ctx context.Context) error {
 			return fmt.Errorf("store: %s: its generation: %w", nameOf(c.store), err)
 		case server.lossy && c.cfg.FailoverBound == 0:
 			return failure.Errorf(sequencer.ErrInvalidConfig, "store: %s may lose acknowledged writes in a failover; set up "+
-				"synchronous replication, or give Config.FailoverBound, the longest time for which a server that was replaced "+
-				"acknowledges writes", nameOf(c.store))
+				"synchronous replication, or give Config.FailoverBound (--failover-bound), the longest time for which a "+
+				"server that was replaced acknowledges writes", nameOf(c.store))
 		case server.lossy || c.cfg.FailoverBound > 0:
 			if err := c.checkGeneration(server.id); err != nil {
 				return err

@@ -284,6 +284,9 @@ func TestClockSetBackIsReported(t *testing.T) {
 		select {
 		case l := <-lost:
 			b.wants(l.Cause, ErrClockBack)
+			if !strings.Contains(l.Cause.Error(), "Config.MaxClockBack (--max-clock-back) of 5s") {
+				b.Errorf("the cause does not name the flag: %v", l.Cause)
+			}
 		default:
 			b.Error("not reported")
 		}

@@ -182,7 +182,7 @@ func TestLossyStoreNeedsABound(t *testing.T) {
 		b.store = s
 		_, err := b.tryClient()
 		b.wants(err, sequencer.ErrInvalidConfig)
-		if err == nil || !strings.Contains(err.Error(), "FailoverBound") {
+		if err == nil || !strings.Contains(err.Error(), "Config.FailoverBound (--failover-bound)") {
 			b.Errorf("got %v", err)
 		}
 		s.lossy = false

@@ -50,7 +50,7 @@ func (c *Client) sample() error {
 	if back > c.cfg.MaxClockBack {
 		c.log.Error("clock set back", "by", back)
 		c.lostToClock(failure.Errorf(ErrClockBack, "store: this machine's clock was set back by %v, more than "+
-			"Config.MaxClockBack (%v); check its time service", back, c.cfg.MaxClockBack))
+			"Config.MaxClockBack (--max-clock-back) of %v; check its time service", back, c.cfg.MaxClockBack))
 	}
 	return err
 }

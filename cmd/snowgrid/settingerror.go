@@ -82,16 +82,17 @@ func (s *sources) keyOf(name string) (key, bool) {
 	return k, known
 }
 
-// fieldName matches field names in grid.Config.
-var fieldName = regexp.MustCompile(`\b[A-Z][A-Za-z.]+[A-Za-z]\b`)
+// fieldName matches field names in grid.Config, with the flag that may follow.
+var fieldName = regexp.MustCompile(`\b([A-Z][A-Za-z.]+[A-Za-z])\b(?: \(--[a-z-]+\))?`)
 
 // inKeys replaces field names in grid.Config by keys.
 func (s *sources) inKeys(text string) string {
-	return fieldName.ReplaceAllStringFunc(text, func(name string) string {
+	return fieldName.ReplaceAllStringFunc(text, func(match string) string {
+		name, _, _ := strings.Cut(match, " ")
 		if k, known := s.key(keyOfField(name)); known {
 			return k.name
 		}
-		return name
+		return match
 	})
 }
 

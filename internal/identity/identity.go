@@ -35,7 +35,7 @@ func (s Set) Check(dataDir string) error {
 	case s.Name == "" && s.Cluster != "":
 		return fmt.Errorf("cluster %.80q is given without a set; give the name of a set", s.Cluster)
 	case s.Name != "" && dataDir == "":
-		return fmt.Errorf("set %.80q needs a DataDir to keep the number in; set one", s.Name)
+		return fmt.Errorf("set %.80q needs a data directory to keep the number in; set DataDir (--data-dir)", s.Name)
 	case s.Name == "":
 		return nil
 	}

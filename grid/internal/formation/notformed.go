@@ -48,7 +48,8 @@ func (f *Formation) notFormed() error {
 		return fmt.Errorf("waiting for member %s to form the grid, until gossip has not seen it for %v; %s%s",
 			bound.BootstrapMember, acceptanceLives, f.gossip.Seen(), f.boot.hindrance())
 	case f.Expect() == 0:
-		return fmt.Errorf("no grid member was found at %v, and Expect is 0, so this member forms no grid; %s", f.cfg.Join,
+		return fmt.Errorf("no grid member was found at %v, and Expect (--expect) is 0, so this member forms no grid; "+
+			"%s", f.cfg.Join,
 			f.gossip.Seen())
 	}
 	return fmt.Errorf("%d members are expected to form the grid; %s%s", f.Expect(), f.gossip.Seen(), f.boot.hindrance())

@@ -150,7 +150,7 @@ func (g *Gossip) newForeign(now time.Time) (own roster.GridID, tell []foreignMem
 }
 
 // ForeignAdvice is the remedy for two grids with one name.
-const ForeignAdvice = "stop one of them, or give it another Name"
+const ForeignAdvice = "stop one of them, or give it another Name (--name)"
 
 // ForeignMembers describes the foreign members that were logged.
 func (g *Gossip) ForeignMembers() []string {

@@ -37,13 +37,14 @@ func Open(dir string) (*Log, error) {
 	}
 	switch {
 	case errors.Is(err, bolterrors.ErrTimeout):
-		return nil, fmt.Errorf("grid: data directory %s is used by another process: stop it or choose another DataDir: %w",
+		return nil, fmt.Errorf("grid: data directory %s is used by another process: stop it or choose another DataDir "+
+			"(--data-dir): %w",
 			dir, err)
 	case errors.Is(err, boltfile.ErrDamaged):
 		return nil, damaged(dir, File, err)
 	}
 	return nil, fmt.Errorf("grid: cannot open %s in data directory %s: %w; let this process's user read and write it, "+
-		"or choose another DataDir",
+		"or choose another DataDir (--data-dir)",
 		File, dir, err)
 }
 

@@ -141,7 +141,8 @@ func preferredIP(addrs []string) (netip.Addr, error) {
 func machineIP() (netip.Addr, error) {
 	addrs, err := net.InterfaceAddrs()
 	if err != nil {
-		return netip.Addr{}, fmt.Errorf("grid: cannot list this machine's addresses, set AdvertiseHost: %w", err)
+		return netip.Addr{}, fmt.Errorf("grid: cannot list this machine's addresses, set AdvertiseHost "+
+			"(--advertise-host): %w", err)
 	}
 	var found netip.Addr
 	for _, addr := range addrs {
@@ -158,7 +159,8 @@ func machineIP() (netip.Addr, error) {
 		}
 	}
 	if !found.IsValid() {
-		return netip.Addr{}, errors.New("grid: this machine has no address that others can reach: set AdvertiseHost")
+		return netip.Addr{}, errors.New("grid: this machine has no address that others can reach: set AdvertiseHost " +
+			"(--advertise-host)")
 	}
 	return found, nil
 }

@@ -97,7 +97,7 @@ func TestGossipTransportRefusesAnotherGrid(t *testing.T) {
 			t.Fatalf("dial: %v", err)
 		}
 		want := `grid: a member at ` + b.Addr() +
-			` belongs to grid "B", this member is configured for grid "A": set the same Name or fix Join`
+			` belongs to grid "B", this member is configured for grid "A": set the same Name (--name) or fix Join (--join)`
 		if refused.Error() != want {
 			t.Errorf("message %q, want %q", refused, want)
 		}

@@ -42,7 +42,7 @@ type NameRefusedError struct {
 
 func (e *NameRefusedError) Error() string {
 	return fmt.Sprintf("grid: a member at %s belongs to grid %q, this member is configured for grid %q: set the same "+
-		"Name or fix Join",
+		"Name (--name) or fix Join (--join)",
 		e.Addr, e.Theirs, e.Ours)
 }
 

@@ -81,7 +81,8 @@ func listenError(network, addr string, err error) error {
 		advice = "the port is in use, perhaps by another member: stop that process, or choose another port (0 picks a free " +
 			"one)"
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
-		advice = "this machine has no such address: listen on one it has and set AdvertiseHost to what others should use"
+		advice = "this machine has no such address: listen on one it has and set AdvertiseHost (--advertise-host) to " +
+			"what others should use"
 	case errors.Is(err, syscall.EACCES):
 		advice = "this process may not open that port: choose one above 1023"
 	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
