@@ -113,7 +113,7 @@ func (s *Store) CreateTable(ctx context.Context) error {
 		_, err = s.db.ExecContext(ctx, s.text.create)
 	}
 	if err != nil {
-		return s.failed("create table", "", err)
+		return s.failed(createTable, "", err)
 	}
 	return nil
 }
@@ -249,8 +249,14 @@ func checkEntry(e store.Entry) error {
 	return nil
 }
 
-// failed names an operation and its key in an error of the database.
+// failed names an operation and its key in an error of the database. An error that no wait repairs matches
+// sequencer.ErrInvalidConfig.
 func (s *Store) failed(operation, key string, err error) error {
+	of := refusals
+	if operation == createTable {
+		of = []refusal{notCreated, noLogin}
+	}
+	remedy := s.dialect.remedyFor(err, of...)
 	if key != "" {
 		operation = fmt.Sprintf("%s %q", operation, key)
 	}
@@ -259,8 +265,15 @@ func (s *Store) failed(operation, key string, err error) error {
 			"locked",
 			operation, s.table, s.dialect, err)
 	}
+	if remedy != "" {
+		return failure.Errorf(sequencer.ErrInvalidConfig, "sql: %s: table %s of %s: %w; %s", operation, s.table, s.dialect,
+			err, remedy)
+	}
 	return fmt.Errorf("sql: %s: table %s of %s: %w", operation, s.table, s.dialect, err)
 }
+
+// createTable is the operation of CreateTable in errors.
+const createTable = "create table"
 
 // newRevision returns a revision that no other write has.
 func newRevision() store.Revision { return store.Revision(rand.Text()) }

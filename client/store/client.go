@@ -40,10 +40,10 @@ type entry = handles.Entry[*holder]
 // conditions of writes, by a key below the prefix that it keeps for this. While the store
 // does not answer it tries again until ctx ends.
 //
-// Errors: sequencer.ErrInvalidConfig, also for a store that ignores conditions, for one
-// that may lose acknowledged writes without a FailoverBound, and for a wall clock that is
-// wrong; and, when ctx ended, an error that matches ctx.Err() and
-// sequencer.ErrUnavailable.
+// Errors: sequencer.ErrInvalidConfig, also for a store that ignores conditions, that lacks
+// its table or bucket, that refuses this process, or that may lose acknowledged writes
+// without a FailoverBound, and for a wall clock that is wrong; and, when ctx ended, an
+// error that matches ctx.Err() and sequencer.ErrUnavailable.
 func Open(ctx context.Context, s Store, cfg Config) (*Client, error) {
 	clock := handles.NewClock()
 	if cfg.Clock != nil { // another time than the processor's
