@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
@@ -25,6 +26,7 @@ const (
 	forbidden                         // 403, except for an expired token or a clock
 	elsewhere                         // 301: the bucket is in another region
 	unsupported                       // 501: the server does not carry out conditions
+	unresolved                        // not sent: the client lacks a region or an endpoint
 )
 
 // reason returns an SDK error's kind.
@@ -35,7 +37,7 @@ func reason(err error) refusal {
 		code = api.ErrorCode()
 	}
 	switch code {
-	case "NoSuchBucket":
+	case "NoSuchBucket", "InvalidBucketName":
 		return noBucket
 	case "NoSuchKey":
 		return noObject
@@ -47,8 +49,12 @@ func reason(err error) refusal {
 		return elsewhere
 	case "NotImplemented":
 		return unsupported
-	case "AccessDenied", "AllAccessDisabled", "InvalidAccessKeyId", "SignatureDoesNotMatch":
+	case "AccessDenied", "AllAccessDisabled", "InvalidAccessKeyId", "SignatureDoesNotMatch", "AccountProblem",
+		"NotSignedUp", "XAdminUserNotFound": // the last one is of versitygw, with status 404
 		return forbidden
+	}
+	if strings.Contains(err.Error(), "endpoint rule error") { // the SDK has no type for it
+		return unresolved
 	}
 	var response *smithyhttp.ResponseError
 	if !errors.As(err, &response) {
@@ -85,6 +91,8 @@ func (o *objects) fail(op, key string, err error) error {
 	case elsewhere:
 		return failure.Errorf(sequencer.ErrInvalidConfig,
 			"s3: %s %s: the bucket is in another region; set the client's region: %w", op, where, err)
+	case unresolved:
+		return failure.Errorf(sequencer.ErrInvalidConfig, "s3: %s %s: set the client's region: %w", op, where, err)
 	case unsupported:
 		return failure.Errorf(sequencer.ErrInvalidConfig,
 			"s3: %s %s: the server does not carry out conditional writes; use a server with them: %w", op, where, err)

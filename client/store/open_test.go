@@ -45,6 +45,41 @@ func TestStoreThatIgnoresConditionsIsRefused(t *testing.T) {
 	}
 }
 
+// pageNotFound answers every call as a web server that has nothing at the store's address.
+type pageNotFound struct {
+	*Memory
+	calls int
+}
+
+func (p *pageNotFound) Load(context.Context, string) (Entry, error) {
+	p.calls++
+	return Entry{}, failure.Errorf(ErrNoRecord, "status 404")
+}
+
+func (*pageNotFound) Swap(context.Context, Entry) (Revision, error) {
+	return "", failure.Errorf(ErrChanged, "status 404")
+}
+
+// TestAnswersOfAnotherServerAreReported: a server that neither has the probe's key nor creates it is not asked without
+// end, and its answer is reported.
+func TestAnswersOfAnotherServerAreReported(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		other := &pageNotFound{Memory: NewMemory()}
+		b.store = other
+		ctx, cancel := context.WithCancel(b.Context())
+		defer cancel()
+		var reported error
+		_, err := Open(ctx, other, Config{Clock: bubbleClock, OnRetry: func(err error) {
+			reported = err
+			cancel()
+		}})
+		b.wants(err, sequencer.ErrUnavailable)
+		if reported == nil || !strings.Contains(reported.Error(), "status 404") || other.calls > 3 {
+			b.Errorf("%d calls, reported %v", other.calls, reported)
+		}
+	})
+}
+
 // TestConfigOfTheStoreIsNotRetried is Z3: a missing bucket fails immediately.
 func TestConfigOfTheStoreIsNotRetried(t *testing.T) {
 	inBubble(t, func(b *bench) {

@@ -12,17 +12,22 @@ import (
 // probeKey is the key below the prefix by which a client tries a store's conditions.
 const probeKey = "probe.json"
 
+// absentMost is the number of times that a probe's key may be missing when it is read and there when it is created, as
+// when another client creates it. A server that is no store answers so each time, as by 404.
+const absentMost = 3
+
 // probe writes under conditions that do not hold. A store that accepts such a write would let two
 // holders have one node.
 //
 // Errors: sequencer.ErrInvalidConfig, and the store's errors.
 func (rs *recordStore) probe(ctx context.Context) error {
 	key := rs.cfg.Prefix + probeKey
-	for {
+	for absent := 0; ; {
 		e, err := rs.load(ctx, key)
 		if errors.Is(err, ErrNoRecord) {
+			absent++
 			_, err = rs.swap(ctx, probeEntry(key, ""))
-			if err == nil || errors.Is(err, ErrChanged) {
+			if err == nil || errors.Is(err, ErrChanged) && absent < absentMost {
 				continue
 			}
 		}
