@@ -34,12 +34,13 @@ import (
 // A copy of the directory is another store. Two of them issue equal IDs, as do a
 // directory and its older backup.
 //
-// [OpenFile] returns one; the methods of the zero value panic.
+// [OpenFile] and [OpenFileReadOnly] return one; the methods of the zero value panic.
 type File struct {
 	name string // the directory as given
 	root *os.Root
 	// sync makes the names in an open directory durable. Tests replace it.
-	sync func(dir *os.File) error
+	sync     func(dir *os.File) error
+	readOnly bool
 
 	mu     sync.Mutex
 	made   map[string]bool // directories whose own names are durable
@@ -162,6 +163,10 @@ func (f *File) Load(ctx context.Context, key string) (Entry, error) {
 func (f *File) Swap(ctx context.Context, e Entry) (Revision, error) {
 	if err := e.check(); err != nil {
 		return "", err
+	}
+	if f.readOnly {
+		return "", failure.Errorf(sequencer.ErrInvalidConfig, "store: swap %q: %s was opened to read; use OpenFile", e.Key,
+			f.name)
 	}
 	if err := f.state(ctx); err != nil {
 		return "", f.failedAt("swap", e.Key, err)

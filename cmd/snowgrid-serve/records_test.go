@@ -1,11 +1,17 @@
 package main
 
 import (
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/snowgrid/snowgrid/client/store"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/record"
+	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 // TestRecordsAheadAreTrouble: a record that was granted far ahead by a process whose clock was
@@ -34,5 +40,37 @@ func TestRecordsAheadAreTrouble(t *testing.T) {
 	if got := describe(7, record.Record{State: record.Held, Timestamp: in(90 * time.Minute)},
 		momentsAt(now, time.Hour)); got.Trouble != "" {
 		t.Errorf("with a window of an hour: %q", got.Trouble)
+	}
+}
+
+// TestStatusWritesNothing: the status of a store in a directory needs no right to write there, and no room.
+func TestStatusWritesNothing(t *testing.T) {
+	dir := t.TempDir()
+	s, err := store.OpenFile(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := store.Open(t.Context(), s, store.Config{Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.CreateSequencer(t.Context(), "orders", sequencer.Config{}); err != nil {
+		t.Fatal(err)
+	}
+	_ = c.Leave(t.Context())
+	own := []string{filepath.Join(dir, ".locks"), filepath.Join(dir, ".temp")} // a start to write makes them
+	for _, path := range own {
+		if err := os.RemoveAll(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	code, out, errs := command(t, "status", "--store", "file:"+dir)
+	if code != exitDone || !strings.Contains(out, "sequencer orders: alive") {
+		t.Errorf("%d %s %s", code, out, errs)
+	}
+	for _, path := range own {
+		if _, err := os.Stat(path); err == nil {
+			t.Errorf("the status has made %s", path)
+		}
 	}
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"net/url"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -106,12 +105,11 @@ func locateFile(_ context.Context, f storeFlags, _, rest string) (located, error
 		return located{}, usagef("the path is empty; name a directory on a local disk")
 	}
 	return located{like: directory{store.NewMemory()}, open: func(context.Context, func(error)) (opened, error) {
+		open := store.OpenFile
 		if f.reads {
-			if _, err := os.Stat(dir); err != nil {
-				return opened{}, err
-			}
+			open = store.OpenFileReadOnly
 		}
-		s, err := store.OpenFile(dir)
+		s, err := open(dir)
 		if err != nil {
 			return opened{}, err
 		}
