@@ -66,8 +66,8 @@ func (o *leadership) reportChange(r *roster.Roster, c *roster.Change, err error)
 	case r.Stopped > 0:
 		o.log.Info("partitions assigned after an orderly stop; serving", "partitions", len(c.Lose))
 	default:
-		o.log.Warn("partitions lost: no replica was left; their tables begin empty, and their holders wait some seconds "+
-			"until cluster time reaches the floor",
+		o.log.Warn("partitions lost: no replica was left; their tables begin empty, and their holders wait until "+
+			"cluster time reaches the floor",
 			"partitions", len(c.Lose))
 	}
 }

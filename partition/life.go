@@ -128,9 +128,9 @@ func (l *learner) check(v View, name string) error {
 // begin: the grid or its partition has just begun, without a table.
 func (l *learner) waitsForHolders(v View) string {
 	floor, now := max(l.loss.floor, l.table.base), v.Bounds().Now
-	return fmt.Sprintf("IDs begin at %s (in %v), since the grid has just started, or lost every copy of this partition; "+
-		"its holders are asked for their logical nodes first, for %v at most",
-		floor.Time().Format(time.RFC3339), floor.Sub(now).Duration(), v.learningTime())
+	return fmt.Sprintf("IDs begin at %s (in %v): %s; this partition's holders are asked for their logical nodes "+
+		"first, for %v at most",
+		floor.Time().Format(time.RFC3339), floor.Sub(now).Duration(), v.Roster.WhyIDsBegin(floor.Sub(now)), v.learningTime())
 }
 
 // learningTime is the maximum time for which a new owner learns.
