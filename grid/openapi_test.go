@@ -25,6 +25,7 @@ type document struct {
 	Components struct {
 		Schemas         map[string]schema
 		SecuritySchemes map[string]json.RawMessage
+		Responses       map[string]struct{ Description string }
 	}
 }
 
@@ -36,6 +37,7 @@ type schema struct {
 	Items                *schema           `json:"items"`
 	OneOf                []schema          `json:"oneOf"`
 	Enum                 []string          `json:"enum"`
+	Statuses             map[string]int    `json:"x-statuses"`
 	AdditionalProperties any               `json:"additionalProperties"`
 	Maximum              int64             `json:"maximum"`
 	MaxLength            int               `json:"maxLength"`
@@ -229,9 +231,20 @@ func fillFields(v reflect.Value) {
 // TestErrorHasEveryCode: the enumeration is the table in package wire, and each code has the status there.
 func TestErrorHasEveryCode(t *testing.T) {
 	d, _ := build(t)
-	names, _ := wire.Codes()
-	if got := d.Components.Schemas["Error"].Properties["code"].Enum; !slices.Equal(got, names) || len(names) < 30 {
+	names, statuses := wire.Codes()
+	code := d.Components.Schemas["Error"].Properties["code"]
+	if got := code.Enum; !slices.Equal(got, names) || len(names) < 30 {
 		t.Errorf("the codes are %v, want %v", got, names)
+	}
+	if !maps.Equal(code.Statuses, statuses) {
+		t.Errorf("the statuses are %v, want %v", code.Statuses, statuses)
+	}
+	text := d.Components.Responses["Error"].Description
+	for _, part := range []string{" 400 epoch_exhausted, invalid_config, bad_request;", " 410 destroyed;",
+		" 503 no_free_node, grant_expired, closed, overloaded, unavailable."} {
+		if !strings.Contains(text, part) {
+			t.Errorf("the response to errors is %q, want %q in it", text, part)
+		}
 	}
 }
 

@@ -79,7 +79,7 @@ func Build(cfg Config) ([]byte, error) {
 		"components": object{
 			"securitySchemes": schemes, "schemas": s.named,
 			"responses": object{"Error": object{
-				"description": "The call was refused, or it failed.",
+				"description": aboutErrors(),
 				"headers": object{"Retry-After": object{"schema": object{"type": "integer"},
 					"description": "Seconds until the same call may succeed."}},
 				"content": content(failed, wire.JSON),
@@ -94,6 +94,26 @@ func Build(cfg Config) ([]byte, error) {
 		return nil, fmt.Errorf("openapi: %w", err)
 	}
 	return append(data, '\n'), nil
+}
+
+// aboutErrors describes the response to any error: each status with its codes. A response for each status would have
+// generated clients in Go return a union of all from every call.
+func aboutErrors() string {
+	codes, statuses := map[int][]string{}, []int{}
+	names, statusOf := wire.Codes()
+	for _, name := range names {
+		status := statusOf[name]
+		if codes[status] == nil {
+			statuses = append(statuses, status)
+		}
+		codes[status] = append(codes[status], name)
+	}
+	slices.Sort(statuses)
+	out := "The call was refused, or it failed. The codes by status:"
+	for _, status := range statuses {
+		out += fmt.Sprintf(" %d %s;", status, strings.Join(codes[status], ", "))
+	}
+	return strings.TrimSuffix(out, ";") + "."
 }
 
 // Tag returns the ETag of a document.

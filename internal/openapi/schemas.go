@@ -159,7 +159,7 @@ func (s *schemas) fields(t reflect.Type, in direction, add func(name string, pro
 			property = nullable(property)
 		}
 		if t == reflect.TypeFor[wire.Error]() && name == "code" {
-			property["enum"], _ = wire.Codes()
+			property["enum"], property["x-statuses"] = wire.Codes()
 		}
 		if f.about != "" {
 			property["description"] = f.about
