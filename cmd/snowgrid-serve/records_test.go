@@ -74,3 +74,27 @@ func TestStatusWritesNothing(t *testing.T) {
 		}
 	}
 }
+
+// TestStatusOfSQLiteWritesNothing: the status of a file that no process has open makes no file beside it.
+func TestStatusOfSQLiteWritesNothing(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "ids.db")
+	p := start(t, "--store", "sqlite:"+file)
+	p.ready()
+	shows := func(when string) {
+		code, out, errs := command(t, "status", "--store", "sqlite:"+file)
+		if code != exitDone || !strings.Contains(out, "sequencer default: alive") {
+			t.Errorf("%s: %d %s %s", when, code, out, errs)
+		}
+	}
+	shows("while it is open")
+	p.stop()
+	before := time.Unix(1_000_000_000, 0) // a directory has the time of the last change of its names
+	if err := os.Chtimes(dir, before, before); err != nil {
+		t.Fatal(err)
+	}
+	shows("after that")
+	if info, err := os.Stat(dir); err != nil || !info.ModTime().Equal(before) {
+		t.Errorf("the status has made files: %v, %v", info.ModTime(), err)
+	}
+}

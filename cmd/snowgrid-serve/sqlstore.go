@@ -6,6 +6,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/url"
 	"os"
@@ -94,8 +95,8 @@ func locateSQLite(_ context.Context, f storeFlags, _, rest string) (located, err
 	if file == "" || strings.Contains(file, ":memory:") {
 		return located{}, usagef("name a file, such as sqlite:ids.db: a database in memory is lost with the process")
 	}
-	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: file}).EscapedPath()+
-		"?_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)")
+	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: file}).EscapedPath()+"?_pragma=busy_timeout(10000)"+
+		f.sqliteMode(file))
 	if err != nil {
 		return located{}, fmt.Errorf("open %s: %w", file, err)
 	}
@@ -109,6 +110,18 @@ func locateSQLite(_ context.Context, f storeFlags, _, rest string) (located, err
 		return open(ctx, failing)
 	}
 	return at, err
+}
+
+// sqliteMode returns the parameters for a file. To read it writes nothing, as the disk may be full or read-only.
+// Without a log beside the file, which SQLite would make, no process has it open.
+func (f storeFlags) sqliteMode(file string) string {
+	if !f.reads {
+		return "&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)"
+	}
+	if _, err := os.Stat(file + "-wal"); errors.Is(err, fs.ErrNotExist) {
+		return "&immutable=1"
+	}
+	return "&mode=ro"
 }
 
 // ownParams removes the parameters that the driver does not use from a URL.
