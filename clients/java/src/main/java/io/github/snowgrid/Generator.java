@@ -23,6 +23,17 @@ public final class Generator implements AutoCloseable {
 
     /** An error of a request. */
     private record Failure(String code, String message) {
+        /** Returns the failure that an answer of an address states. */
+        static Failure of(String to, int status, Map<String, Object> fields) {
+            String answer = to + " answers HTTP " + status;
+            if (fields.get("code") instanceof String code && !code.isEmpty()) {
+                return new Failure(code, answer + ": " + fields.get("message"));
+            }
+            boolean tls = status == 400 && to.startsWith("http://");
+            return new Failure("", answer + " without a code: it is another server"
+                    + (tls ? "; give https:// if it speaks TLS" : ""));
+        }
+
         @Override
         public String toString() {
             return code.isEmpty() ? message : message + " (" + code + ")";
@@ -361,8 +372,7 @@ public final class Generator implements AutoCloseable {
                 reply = Reply.of(Json.readObject(answer.body()));
             } else {
                 Map<String, Object> fields = Json.readObject(answer.body());
-                failed = new Failure(fields.get("code") instanceof String s ? s : "",
-                        to + " answers HTTP " + answer.status() + ": " + fields.get("message"));
+                failed = Failure.of(to, answer.status(), fields);
                 retryAfter = fields.get("retry_after_ms") instanceof Long n
                         ? Math.max(0, Math.min(n, RETRY_MAX)) : 0;
             }

@@ -94,12 +94,23 @@ final class Http {
         } catch (TimeoutException e) {
             throw new IOException("no reply within " + timeout.toMillis() + " ms", e);
         } catch (ExecutionException e) {
-            Throwable cause = e.getCause();
-            String detail = cause.getMessage() == null ? "" : ": " + cause.getMessage();
-            throw new IOException(cause.getClass().getSimpleName() + detail, cause);
+            throw new IOException(text(e.getCause()), e.getCause());
         } finally {
             future.cancel(true);
         }
+    }
+
+    /** Returns the class and the message of an error, or, without a message, of its causes. */
+    private static String text(Throwable error) {
+        String name = error.getClass().getSimpleName();
+        if (error.getMessage() != null) {
+            return name + ": " + error.getMessage();
+        }
+        Throwable cause = error.getCause();
+        if (cause == null) {
+            return name;
+        }
+        return cause.getClass() == error.getClass() ? text(cause) : name + ": " + text(cause);
     }
 
     /** Collects a body of at most REPLY_MAX bytes. */

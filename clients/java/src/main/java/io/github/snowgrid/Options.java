@@ -3,6 +3,7 @@ package io.github.snowgrid;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.net.URI;
+import java.net.URISyntaxException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -48,12 +49,16 @@ public final class Options {
     }
 
     private static String base(String address) {
-        URI uri = URI.create(address);
-        if (uri.getHost() == null || !List.of("http", "https").contains(uri.getScheme())) {
-            throw new IllegalArgumentException("snowgrid: the address " + address
-                    + " is no base address; give one such as https://ids.internal:7948");
+        try {
+            URI uri = new URI(address);
+            if (uri.getHost() != null && List.of("http", "https").contains(uri.getScheme())) {
+                return address.replaceAll("/+$", "");
+            }
+        } catch (URISyntaxException e) {
+            // as of host:port
         }
-        return address.replaceAll("/+$", "");
+        throw new IllegalArgumentException("snowgrid: the address " + address
+                + " is no base address; give one such as https://ids.internal:7948");
     }
 
     /** Creates the sequencer with the default layout if it does not exist. */

@@ -42,6 +42,8 @@ public final class GeneratorTest {
         test("interrupt", ThreadsTest::interrupt);
         test("token and labels", RequestsTest::token);
         test("clear text", server -> RequestsTest.clearText());
+        test("addresses", server -> RequestsTest.addresses());
+        test("other servers", RequestsTest::otherServers);
         test("TLS", server -> TlsTest.tls());
         test("JSON", server -> JsonTest.json());
         System.out.printf("%d passed, %d failed%n", passed, failures);

@@ -130,4 +130,34 @@ final class RequestsTest {
             new Generator(options.insecure(true)).close();
         }
     }
+
+    /** What is no base address is refused with one that is. */
+    static void addresses() {
+        for (String address : List.of("127.0.0.1:7948", "ids.internal:7948", "ids internal", "",
+                "ftp://ids.internal", "https://")) {
+            try {
+                new Options("orders", address);
+                throw new AssertionError("\"" + address + "\" is accepted");
+            } catch (IllegalArgumentException e) {
+                check(e.getMessage().contains("such as https://ids.internal:7948"), e);
+            }
+        }
+        new Options("orders", "https://ids.internal:7948/", "http://[::1]:7948");
+    }
+
+    /** The error names why no member answers. */
+    static void otherServers(FakeServer server) {
+        server.posts = r -> new FakeServer.Answer(404, Map.of());
+        try (Generator g = new Generator(options(server))) {
+            failsWith("HTTP 404 without a code: it is another server", g);
+        }
+        server.posts = r -> new FakeServer.Answer(400, Map.of()); // as of a server with TLS
+        try (Generator g = new Generator(options(server))) {
+            failsWith("give https:// if it speaks TLS", g);
+        }
+        Options unknown = new Options("orders", "https://ids.invalid:7948").callTimeout(LONG);
+        try (Generator g = new Generator(unknown)) {
+            failsWith("UnresolvedAddressException", g);
+        }
+    }
 }
