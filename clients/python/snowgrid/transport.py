@@ -136,7 +136,11 @@ class Transport:
             if status == 200 and reply is not None:
                 return reply
             if reply is None or not isinstance(reply.get("code"), str):
-                raise RequestError(f"{address} answers {status} without a code; is it a member?")
+                tls = status == 400 and address.startswith("http://")
+                raise RequestError(
+                    f"{address} answers {status} without a code; is it a member?"
+                    + (" Write https:// if it speaks TLS" if tls else "")
+                )
             after = reply.get("retry_after_ms")
             raise RequestError(
                 f"{reply['code']}: {reply.get('message', '')}", reply["code"],

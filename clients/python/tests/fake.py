@@ -22,7 +22,8 @@ NOWHERE = "http://127.0.0.1:1"  # refuses connections
 class Grid:
     """What the members share. plans has what happens to the next requests: an error as a dict, or
     "lose" (the request is carried out, and its reply is lost), "last" (it is the last one of its
-    connection), "hang", "close" or "html"."""
+    connection), "hang", "close", "html", or
+    "tls" (what a server with TLS answers in clear text)."""
 
     def __init__(self, window: int = 120_000, renew: int = 60_000) -> None:
         self.window, self.renew = window, renew
@@ -101,8 +102,12 @@ class Member:
                 if plan in ("lose", "hang", "close"):
                     self.close_connection = True
                     return
-                text = b"<html>" if plan == "html" else json.dumps(reply).encode()
-                self.send_response(502 if plan == "html" else status)
+                other = {"html": (502, b"<html>"), "tls": (400, b"Client sent an HTTP request")}
+                if plan in ("html", "tls"):
+                    status, text = other[plan]
+                else:
+                    text = json.dumps(reply).encode()
+                self.send_response(status)
                 self.send_header("Content-Length", str(len(text)))
                 if plan == "last":
                     self.send_header("Connection", "close")

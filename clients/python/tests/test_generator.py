@@ -247,6 +247,10 @@ class Errors(WithMember):
         self.grid.extra = {"now": "soon"}
         self.fails_with("field now of the reply is 'soon'", self.make())
 
+    def test_server_with_tls(self) -> None:
+        self.grid.plans = ["tls"] * 1000
+        self.fails_with("without a code; is it a member? Write https:// if it speaks TLS", self.make())
+
     def test_copies(self) -> None:
         copiers: List[Callable[[Any], Any]] = [copy.copy, copy.deepcopy, pickle.dumps]
         for copied in copiers:

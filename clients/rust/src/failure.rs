@@ -32,7 +32,12 @@ pub(crate) fn read(to: &str, answer: &Answer) -> Result<Reply, Failure> {
             retry_after: 0,
         });
     }
-    let message = value.text("message").unwrap_or("no message; it may be another server");
+    let message = value.text("message").unwrap_or(match answer.status {
+        400 if to.starts_with("http://") => {
+            "no message; it may be another server; give https:// if it speaks TLS"
+        }
+        _ => "no message; it may be another server",
+    });
     Err(Failure {
         code: value.text("code").unwrap_or("").to_owned(),
         text: format!("{to} answers HTTP {}: {message}", answer.status),

@@ -12,6 +12,7 @@ pub const MEMBER: &str = "member.snowgrid";
 
 const HEAD_MAX: usize = 64 << 10;
 const BODY_MAX: usize = 1 << 20;
+const SUCH: &str = "give one such as https://ids.internal:7948";
 
 /// A request with a JSON body.
 #[derive(Clone, Copy, Debug)]
@@ -99,17 +100,17 @@ impl Http {
                 ));
             }
             Some(("https", rest)) => (true, rest, 443),
-            _ => return Err(wrong("give one such as https://ids.internal:7948")),
+            _ => return Err(wrong(SUCH)),
         };
         let (host, port) = match rest.rsplit_once(':') {
             Some((host, port)) if !port.ends_with(']') => {
-                (host, port.parse().map_err(|_| wrong("its port is no number"))?)
+                (host, port.parse().map_err(|_| wrong(SUCH))?)
             }
             _ => (rest, default),
         };
         let host = host.trim_start_matches('[').trim_end_matches(']');
         if host.is_empty() || host.contains('/') {
-            return Err(wrong("give one such as https://ids.internal:7948"));
+            return Err(wrong(SUCH));
         }
         Ok((tls, host, port))
     }

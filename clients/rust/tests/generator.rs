@@ -151,6 +151,15 @@ fn detached() {
 }
 
 #[test]
+fn addresses() {
+    for address in ["127.0.0.1:7948", "ftp://ids", "http://", "http://ids:port", "http://ids:1/v1"]
+    {
+        let e = Options::new("orders", [address]).insecure(true).generator().err().unwrap();
+        assert!(e.to_string().contains("such as https://ids.internal:7948"), "{address}: {e}");
+    }
+}
+
+#[test]
 fn release() {
     let fake = Fake::start(|r| grant(r.number, 5, 0, 120_000, 60_000));
     let g = start(&fake);
@@ -345,6 +354,8 @@ fn damaged() {
     fails_with("the reply has time_shift None", &start(&fake), ms(100));
     fake.answer(|_| Some((404, "<html>".to_owned())));
     fails_with("answers HTTP 404: no message", &start(&fake), ms(100));
+    fake.answer(|_| Some((400, "Client sent an HTTP request to an HTTPS server.\n".to_owned())));
+    fails_with("give https:// if it speaks TLS", &start(&fake), ms(100));
 }
 
 #[test]

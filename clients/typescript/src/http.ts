@@ -104,7 +104,7 @@ export class Members {
     try {
       const sent = this.send(new URL(`${base}/v1/grants`), method, JSON.stringify(request), signal);
       sent.catch(() => {}); // it fails after the time limit too
-      return body(await Promise.race([sent, stopped]));
+      return body(await Promise.race([sent, stopped]), base);
     } catch (error) {
       if (error instanceof SnowgridError) throw error;
       throw new SnowgridError("", reason(error));
@@ -180,7 +180,7 @@ async function textOf(parts: AsyncIterable<Uint8Array> | Uint8Array[]): Promise<
 }
 
 /** Returns an answer's object, or throws its error. */
-function body({ status, text }: Answer): unknown {
+function body({ status, text }: Answer, base: string): unknown {
   let parsed: unknown;
   try {
     parsed = JSON.parse(text);
@@ -191,7 +191,9 @@ function body({ status, text }: Answer): unknown {
   if (status === 200 && typeof parsed === "object") return fields;
   const { code, message, retry_after_ms: after } = fields;
   if (typeof code !== "string" || status === 200) {
-    throw new SnowgridError("", `status ${status} without a code is not of a snowgrid member`);
+    const tls = status === 400 && base.startsWith("http://");
+    const hint = tls ? "; give https:// if it speaks TLS" : "";
+    throw new SnowgridError("", `status ${status} without a code is not of a snowgrid member${hint}`);
   }
   const stated = typeof after === "number" && after > 0 ? Math.ceil(after) : 0;
   const retryAfter = Math.min(stated, RETRY_MAX);

@@ -255,6 +255,11 @@ test("answers that are not of a member are failures", async (t) => {
   assert.equal(posts().length, 3);
 });
 
+test("a member with TLS does not answer in clear text", async (t) => {
+  const { ids } = await start(t, () => ({ status: 400 }));
+  await failsWith(/status 400 .*; give https:\/\/ if it speaks TLS/, ids);
+});
+
 test("a reply without an end is a failure", async (t) => {
   const server = await endless();
   t.after(server.close);
