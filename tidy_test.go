@@ -46,6 +46,7 @@ var importMap = map[string]imports{
 	"internal/verify":   {internal: []string{"internal/foreign", "sequencer"}},
 	"internal/foreign":  {pure: true, internal: []string{"epoch", "sequencer"}},
 	"internal/logqueue": {},
+	"internal/ending":   {},
 	"internal/kongdocs": {internal: []string{"internal/buildinfo"},
 		modules: []string{"github.com/alecthomas/kong"}},
 	"internal/kongtest": {internal: []string{"internal/kongdocs"},

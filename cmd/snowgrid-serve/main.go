@@ -29,6 +29,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/snowgrid/snowgrid/internal/buildinfo"
+	"github.com/snowgrid/snowgrid/internal/ending"
 	"github.com/snowgrid/snowgrid/internal/kongdocs"
 	"github.com/snowgrid/snowgrid/internal/logqueue"
 )
@@ -101,11 +102,7 @@ type streams struct {
 const lastLines = time.Second
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	// After the first signal the default action is restored, so that the second
-	// one terminates the process immediately.
-	context.AfterFunc(ctx, stop)
-	os.Exit(run(ctx, os.Args[1:], streams{out: os.Stdout, err: os.Stderr}))
+	os.Exit(run(ending.Context(), os.Args[1:], streams{out: os.Stdout, err: os.Stderr}))
 }
 
 // run parses the arguments, runs the command and returns the exit status.

@@ -29,6 +29,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/snowgrid/snowgrid/cmd/snowgrid/internal/configfile"
+	"github.com/snowgrid/snowgrid/internal/ending"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/internal/foreign"
 	"github.com/snowgrid/snowgrid/internal/kongdocs"
@@ -125,11 +126,7 @@ func main() {
 	// With SIGPIPE ignored, a reader that closes the pipe (head) causes a write
 	// error, and the logical node is released as after any other end.
 	signal.Ignore(syscall.SIGPIPE)
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	// After the first signal the default action is restored, so that the second
-	// one terminates the process immediately.
-	context.AfterFunc(ctx, stop)
-	os.Exit(run(ctx, os.Args[1:], streams{out: os.Stdout, err: os.Stderr, in: os.Stdin}))
+	os.Exit(run(ending.Context(), os.Args[1:], streams{out: os.Stdout, err: os.Stderr, in: os.Stdin}))
 }
 
 // run parses the arguments, runs the command and returns the exit status.
