@@ -158,7 +158,7 @@ func (t *Gossip) introduce(ctx context.Context, conn net.Conn, addr string) erro
 		err = ctx.Err() // the deadline in the past stays on the stream
 	}
 	if err != nil {
-		return fmt.Errorf("grid: greeting with %s: %w", addr, err)
+		return fmt.Errorf("grid: greeting with %s: is it a gossip address, and no API or Raft address? %w", addr, err)
 	}
 	return t.judge(addr, theirs)
 }

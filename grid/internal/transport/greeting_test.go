@@ -109,3 +109,25 @@ func TestGreetingOfAnUnknownNumber(t *testing.T) {
 		}
 	})
 }
+
+// TestGreetingOfAnotherPort: a server that does not greet, such as an API, has the port to give as its remedy.
+func TestGreetingOfAnotherPort(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := gridtest.NewNetwork()
+		l, err := n.Host("b").Listen("b:2")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = l.Close() }()
+		go func() {
+			if conn, err := l.Accept(); err == nil {
+				_ = conn.Close()
+			}
+		}()
+		a := greets(t, n.Host("a"), ours, "a:1")
+		_, err = a.DialTimeout("b:2", time.Second)
+		if err == nil || !strings.Contains(err.Error(), "b:2: is it a gossip address, and no API or Raft address?") {
+			t.Error(err)
+		}
+	})
+}
