@@ -260,7 +260,10 @@ func (m *Member) ReloadSecurity() (changed bool, err error) {
 	if m.creds.Credentials == nil {
 		return false, nil
 	}
-	return m.creds.Reload()
+	if changed, err = m.creds.Reload(); changed {
+		m.creds.logReloaded()
+	}
+	return changed, err
 }
 
 // watch follows changes of the files until ctx ends, and logs them.
@@ -274,7 +277,11 @@ func (c *credentials) watch(ctx context.Context) {
 				"the member continues with the earlier ones; correct the files, which are read again every few seconds")
 			return
 		}
-		c.log.Info("credentials reloaded", "generation", c.Generation(), "certificate_expires", c.Expiry(), "gossip_keys",
-			len(c.GossipKeys()))
+		c.logReloaded()
 	})
+}
+
+func (c *credentials) logReloaded() {
+	c.log.Info("credentials reloaded", "generation", c.Generation(), "certificate_expires", c.Expiry(), "gossip_keys",
+		len(c.GossipKeys()))
 }

@@ -51,6 +51,9 @@ func TestHangupReloadsCertificates(t *testing.T) {
 	copyOver(t, filepath.Join(dir, "admin.key"), filepath.Join(admin, "admin.key"))
 	copyOver(t, filepath.Join(dir, "ca.crt"), filepath.Join(admin, "ca.crt"))
 	reload(`changed="certificates and keys"`)
+	if log := a.stderr.String(); !strings.Contains(log, `msg="credentials reloaded"`) {
+		t.Errorf("the log lacks the end of the new certificate:\n%s", tail(log))
+	}
 	status(other, exitDone, "snowgrid (")
 	status(admin, exitFailed, "the authority of this certificate")
 

@@ -165,8 +165,7 @@ func (r *rotation) copy(from, name string, to ...string) {
 // reloads counts the reloads of files that an agent has logged: by SIGHUP, or because it looked
 // at them.
 func (s *seat) reloads() int {
-	log := s.stderr.String()
-	return strings.Count(log, "credentials reloaded") + strings.Count(log, `changed="certificates and keys"`)
+	return strings.Count(s.stderr.String(), `msg="credentials reloaded"`)
 }
 
 // step makes a change of files, and waits until every member, and the clients, follow them.
