@@ -50,7 +50,8 @@ func connectionReason(err error) string {
 		return "cancelled"
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
 		return "no answer in time"
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET):
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET),
+		strings.HasSuffix(err.Error(), "server closed idle connection"): // net/http: before the request was sent
 		return "the connection was closed without an answer, as by a gossip or Raft port; give the API address"
 	}
 	return err.Error()

@@ -2,6 +2,8 @@ package main
 
 import (
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 )
@@ -32,5 +34,29 @@ func TestClosedConnectionNamesTheOtherPorts(t *testing.T) {
 				t.Errorf("status %d: %s", status, stderr)
 			}
 		})
+	}
+}
+
+// TestConnectionThatClosesBeforeTheRequest: with TLS such a port may close the connection after the handshake and
+// before it has the request, for which package net/http has an error of its own.
+func TestConnectionThatClosesBeforeTheRequest(t *testing.T) {
+	port := httptest.NewUnstartedServer(nil)
+	port.Config.ConnState = func(conn net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			_ = conn.Close()
+		}
+	}
+	port.Start()
+	defer port.Close()
+	transport := &http.Transport{}
+	defer transport.CloseIdleConnections()
+	for range 500 { // it is a matter of microseconds
+		_, err := (&http.Client{Transport: transport}).Get(port.URL) //nolint:bodyclose // no answer
+		if err == nil {
+			t.Fatal("an answer")
+		}
+		if reason := connectionReason(err); !strings.Contains(reason, "as by a gossip or Raft port") {
+			t.Fatal(reason)
+		}
 	}
 }
