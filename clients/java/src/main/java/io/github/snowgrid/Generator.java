@@ -198,14 +198,24 @@ public final class Generator implements AutoCloseable {
      */
     @Override
     public void close() {
-        long end = end(options.callTimeout);
+        // An interrupt, as of shutdownNow, does not end the release.
+        boolean interrupted = Thread.interrupted();
+        interrupted |= release(end(options.callTimeout));
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    /** Releases the grant, and returns whether the thread was interrupted meanwhile. */
+    private boolean release(long end) {
+        boolean interrupted = false;
         GrantState.Release release;
         Map<String, Object> body;
         int first;
         lock.lock();
         try {
             if (closing) {
-                return;
+                return false;
             }
             closing = true;
             changed.signalAll();
@@ -215,7 +225,7 @@ public final class Generator implements AutoCloseable {
                     changed.awaitNanos(half - nanos());
                 }
             } catch (InterruptedException e) {
-                Thread.currentThread().interrupt(); // the release is sent nevertheless
+                interrupted = true;
             }
             release = state.release();
             body = Options.release(release.grant(), release.last(), ids, waits);
@@ -231,15 +241,16 @@ public final class Generator implements AutoCloseable {
                 Http.Answer answer = http.send("DELETE", to, Json.write(body),
                         limit((end - nanos()) / (options.addresses.size() - i)));
                 if (answer.status() < 500 && answer.status() != 421 && answer.status() != 429) {
-                    return;
+                    return interrupted;
                 }
             } catch (InterruptedException e) {
-                Thread.currentThread().interrupt();
-                return;
+                interrupted = true;
+                i--; // the same address again
             } catch (IOException | RuntimeException e) {
                 continue; // at the next address
             }
         }
+        return interrupted;
     }
 
     private long nanos() {

@@ -40,6 +40,7 @@ public final class GeneratorTest {
         test("damaged reply", RequestsTest::damaged);
         test("large reply", RequestsTest::large);
         test("interrupt", ThreadsTest::interrupt);
+        test("interrupted close", ThreadsTest::interruptedClose);
         test("token and labels", RequestsTest::token);
         test("clear text", server -> RequestsTest.clearText());
         test("addresses", server -> RequestsTest.addresses());

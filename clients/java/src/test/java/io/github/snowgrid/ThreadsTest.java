@@ -102,4 +102,17 @@ final class ThreadsTest {
             }
         }
     }
+
+    /** A thread that is interrupted, as by shutdownNow, releases the grant, and stays interrupted. */
+    static void interruptedClose(FakeServer server) {
+        for (boolean background : new boolean[] {true, false}) {
+            server.requests.clear();
+            Generator g = new Generator(GeneratorTest.options(server).background(background));
+            g.next();
+            Thread.currentThread().interrupt();
+            g.close();
+            GeneratorTest.check(Thread.interrupted(), "not interrupted any longer");
+            GeneratorTest.check(server.deletes().size() == 1, server.requests);
+        }
+    }
 }
