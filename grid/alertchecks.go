@@ -338,7 +338,11 @@ func checkAnchor(s Status) (Severity, string) {
 		return Warning, fmt.Sprintf("the anchor cannot be written: %s; grants end in %v: check its store", a.Error,
 			a.Left.Duration())
 	}
-	return Critical, fmt.Sprintf("the anchor is %s, and grants end in %v; %s", a.State, a.Left.Duration(),
+	state := a.State
+	if a.Error != "" {
+		state += " (" + a.Error + ")"
+	}
+	return Critical, fmt.Sprintf("the anchor is %s, and grants end in %v; %s", state, a.Left.Duration(),
 		cmp.Or(a.Advice, "see the leader's log"))
 }
 

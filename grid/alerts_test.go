@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
+	"github.com/snowgrid/snowgrid/internal/leader/anchor"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -64,6 +65,9 @@ func TestAlerts(t *testing.T) {
 		{func(s *Status) {
 			s.Leader, s.Anchor = "", &AnchorInfo{State: "waiting", Advice: "wait"}
 		}, "anchor_not_held critical", []string{"the anchor is waiting"}},
+		{func(s *Status) {
+			s.Anchor = &AnchorInfo{State: "unread", Error: "no such bucket", Advice: anchorAdvice(anchor.Unread)}
+		}, "anchor_not_held critical", []string{"the anchor is unread", "no such bucket", "correct"}},
 		{func(s *Status) { s.Leader, s.VotersAlive = "", 1 }, "quorum_lost critical",
 			[]string{"1 of 3 voters is alive", "the quorum is 2", "start"}},
 		{func(s *Status) { s.Advice = "quorum lost: do this" }, "quorum_lost critical", []string{"do this"}},

@@ -220,7 +220,8 @@ func anchorAdvice(s anchor.State) string {
 		return "the grid has an anchor, but its leader's configuration has none: start every member with Anchor " +
 			"(--anchor)"
 	case anchor.Unread:
-		return "the anchor's store does not answer: holders wait when their grants end, as without a majority"
+		return "the anchor's store does not answer: correct the error; holders wait when their grants end, as " +
+			"without a majority"
 	}
 	return ""
 }
