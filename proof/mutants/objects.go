@@ -18,8 +18,8 @@ var objectMutants = []mutant{
 	{"H4", "a conflict counts as unknown", "client/s3/swap.go", "		case conflict:\n", "		case -1:\n", objectTests},
 	{"H4", "conflicts are repeated without end", "client/s3/swap.go", "if tries == conflictTries {", "if tries < 0 {",
 		objectTests},
-	{"H6", "a missing bucket counts as a missing record", "client/s3/reason.go", `	case "NoSuchBucket":
-		return noBucket`, `	case "NoSuchBucket":
+	{"H6", "a missing bucket counts as a missing record", "client/s3/reason.go", `	case "NoSuchBucket", "InvalidBucketName":
+		return noBucket`, `	case "NoSuchBucket", "InvalidBucketName":
 		return noObject`, objectTests},
 	{"H6", "a deleted record counts as changed", "client/s3/reason.go", "return failure.Errorf(store.ErrNoRecord,",
 		"return failure.Errorf(store.ErrChanged,", objectTests},

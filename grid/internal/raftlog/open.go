@@ -44,8 +44,8 @@ func Open(dir string) (*Log, error) {
 	case errors.Is(err, boltfile.ErrDamaged):
 		return nil, damaged(dir, File, err)
 	case errors.Is(err, syscall.ENOSPC):
-		return nil, fmt.Errorf("grid: cannot open %s in data directory %s: %w; free space, or choose another DataDir",
-			File, dir, err)
+		return nil, fmt.Errorf("grid: cannot open %s in data directory %s: %w; free space, or choose another "+
+			"DataDir (--data-dir)", File, dir, err)
 	}
 	return nil, fmt.Errorf("grid: cannot open %s in data directory %s: %w; let this process's user read and write it, "+
 		"or choose another DataDir (--data-dir)",
