@@ -32,7 +32,7 @@ func farMembers(t *testing.T, delay time.Duration) {
 	check := func() {
 		t.Helper()
 		since := time.Now()
-		eventually(t, time.Minute, "the grid stays settled", func() bool {
+		eventually(t, 3*time.Minute, "the grid stays settled", func() bool {
 			if !g.Member(g.Running()[0]).Status().Settled {
 				since = time.Now()
 			}
