@@ -38,7 +38,7 @@ func (f *Formation) notFormed() error {
 		if warning := f.cfg.Warning(); warning != "" {
 			return fmt.Errorf("grid %s: %s", grid, warning)
 		}
-		if node := f.raft.Node(); node != nil && node.Raft.LastIndex() == 0 {
+		if node := f.raft.Node(); node != nil && f.cfg.DataDir != "" && node.Raft.LastIndex() == 0 {
 			return fmt.Errorf("grid %s does not answer, and raft.db has no entry of it, as before the grid was formed; "+
 				"if the file was restored, put the latest one back; otherwise check that a majority of its voters runs; %s",
 				grid, f.gossip.Seen())
