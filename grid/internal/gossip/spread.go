@@ -24,12 +24,15 @@ const (
 	spreadRounds = 3
 	// spreadTo is the number of members per round, as in memberlist.
 	spreadTo = 3
+	// pingsAwaited bounds the wait at the end for pings without an answer: they last for half a probe's interval,
+	// which may be 30 s.
+	pingsAwaited = 500 * time.Millisecond
 )
 
 // spread passes news on until ctx ends.
 func (g *Gossip) spread(ctx context.Context) {
 	var pings sync.WaitGroup
-	defer pings.Wait()
+	defer awaitPings(&pings)
 	for ctx.Err() == nil {
 		select {
 		case <-ctx.Done():
@@ -42,6 +45,19 @@ func (g *Gossip) spread(ctx context.Context) {
 			g.pingSome(&pings)
 			pause = spreadAgain
 		}
+	}
+}
+
+// awaitPings waits for pings to end, [pingsAwaited] at most.
+func awaitPings(pings *sync.WaitGroup) {
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		pings.Wait()
+	}()
+	select {
+	case <-ended:
+	case <-time.After(pingsAwaited):
 	}
 }
 
