@@ -23,7 +23,8 @@ type admission struct {
 	grid    roster.GridID
 	release roster.Release // of this process
 	out     applicant
-	refused bool // this member's identity is in use
+	refused bool                          // this member's identity is in use
+	silent  func(roster.Incarnation) bool // a member was removed as it did not answer: see detector
 
 	inquiries inquiries
 	joins     map[roster.Incarnation]join
@@ -47,9 +48,10 @@ type applicant interface {
 	InUse(err error)
 }
 
-func newAdmission(cfg Config, out applicant) admission {
+func newAdmission(cfg Config, out applicant, silent func(roster.Incarnation) bool) admission {
 	return admission{
-		self: cfg.Self, grid: cfg.Grid, release: cfg.Release, out: out, inquiries: newInquiries(out),
+		silent: silent,
+		self:   cfg.Self, grid: cfg.Grid, release: cfg.Release, out: out, inquiries: newInquiries(out),
 		joins: map[roster.Incarnation]join{}, leaves: map[roster.Incarnation]bool{}, failed: map[roster.Incarnation]bool{},
 	}
 }
@@ -117,7 +119,7 @@ func (q *admission) staying(v View) map[ServerID]bool {
 }
 
 // expects reports whether a server without a member will soon have one: it is joining, or gossip
-// sees it alive.
+// sees it alive, and it was not removed because it did not answer.
 func (q *admission) expects(v View, id ServerID) bool {
 	for _, j := range q.joins {
 		if j.server() == id {
@@ -125,7 +127,7 @@ func (q *admission) expects(v View, id ServerID) bool {
 		}
 	}
 	p, seen := v.peerOf(id)
-	return seen && !p.Leaving && !q.isLeaving(v, p.Incarnation)
+	return seen && !p.Leaving && !q.isLeaving(v, p.Incarnation) && !q.silent(p.Incarnation)
 }
 
 // left reports whether a server's member has confirmed that it leaves.

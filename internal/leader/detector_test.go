@@ -228,3 +228,42 @@ func TestProbeTimeout(t *testing.T) {
 		}
 	}
 }
+
+// TestRemovedSilent: a member that did not answer when it was removed counts as silent while gossip sees it, until it
+// is a member again. A member that answered does not.
+func TestRemovedSilent(t *testing.T) {
+	for _, answers := range []bool{true, false} {
+		o := lead(t, 2, true)
+		o.assign()
+		o.step(0)
+		p := o.take(forDetection)[0]
+		var err error
+		if !answers {
+			err = context.DeadlineExceeded
+		}
+		o.l.Probed(o.v, p, Answer{Version: o.v.Roster.Version}, err)
+		with := o.v.Roster
+		without := *with
+		without.Members = slices.DeleteFunc(slices.Clone(with.Members), func(m roster.Member) bool {
+			return m.Incarnation == p.To
+		})
+		silent := func(r *roster.Roster) bool {
+			o.v.Roster = r
+			o.l.detector.tidy(o.v)
+			return o.l.detector.removedSilent(p.To)
+		}
+		peers := o.v.Peers
+		if silent(with) || silent(&without) == answers {
+			t.Errorf("answers %v: silent before the removal, or %v after it", answers, !answers)
+		}
+		o.v.Peers = nil
+		if silent(&without) {
+			t.Error("silent, though gossip does not see it")
+		}
+		o.v.Peers = peers
+		o.l.detector.silent[p.To] = true
+		if silent(with) {
+			t.Error("a member counts as removed")
+		}
+	}
+}

@@ -11,6 +11,7 @@ var (
 	lateTests      = []string{"./grid/gridtest", "-run", "TestSlowNetworkIsNoSilence|TestLeaderThatIsFarAwayStays"}
 	apartTests     = []string{"./internal/leader", "./internal/roster/plan", "-run", "TestReach|Apart"}
 	slowDiskTests  = []string{"./grid", "-run", "TestElectionWithSlowDisks"}
+	slowGossip     = []string{"./grid/gridtest", "-run", "TestLeaveWithSlowGossip|TestVoteOfADeadMember"}
 	resumeTests    = []string{"./grid/internal/transport", "-run", "TestEntriesWait|TestHeartbeatDoes"}
 	signTests      = []string{"./grid", "./grid/gridtest", "-run", "TestSigns|TestCreateIsServedByTheNextOwner"}
 )
@@ -124,6 +125,14 @@ var signMutants = []mutant{
 	{"R7", "a late answer to a look does not count", "grid/leadermonitor.go", "lookTimeout+lateBy)", "lookTimeout)",
 		lateTests},
 	{"R7", "a late answer to a probe does not count", "grid/leadership.go", "p.Timeout+lateBy)", "p.Timeout)", lateTests},
+	{"votes", "a dead member that gossip sees keeps its vote", "internal/leader/admission.go",
+		" && !q.silent(p.Incarnation)", "", slowGossip},
+	{"votes", "every removed member counts as silent", "internal/leader/detector.go", "		if !member && c.failing {",
+		"		if !member {", leaderTests},
+	{"votes", "a member stays silent for good", "internal/leader/detector.go", "		return member || !v.sees(inc)\n",
+		"		return !v.sees(inc) || member && !member\n", leaderTests},
+	{"shutdown", "a goodbye waits for each ping", "grid/internal/gossip/spread.go",
+		"	case <-time.After(pingsAwaited):\n", "	case <-time.After(time.Minute):\n", slowGossip},
 	{"resume", "entries wait for Raft's own pause", "grid/internal/transport/guardedraft.go",
 		"for err != nil && t.await(id, in.Term) {", "for false {", resumeTests},
 	{"resume", "a heartbeat waits for itself", "grid/internal/transport/guardedraft.go",
