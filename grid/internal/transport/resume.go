@@ -44,17 +44,24 @@ func (r *resumes) answered(id raft.ServerID) {
 	}
 }
 
+// drop forgets the channel of a server, which may not return.
+func (r *resumes) drop(id raft.ServerID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.of, id)
+}
+
 // await waits for the next heartbeat to a server that succeeds. It reports false when the transport is closed, or the
 // request is no longer wanted.
 func (t *GuardedRaft) await(id raft.ServerID, term uint64) bool {
-	answers := t.resumes.next(id)
+	defer t.resumes.drop(id)
 	look := time.NewTicker(resumeLook)
 	defer look.Stop()
 	for t.wants(id, term) {
 		select {
 		case <-t.end:
 			return false
-		case <-answers:
+		case <-t.resumes.next(id):
 			return true
 		case <-look.C:
 		}
