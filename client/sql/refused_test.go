@@ -37,7 +37,7 @@ func refused(t *testing.T, s *storesql.Store, parts ...string) {
 	}
 }
 
-// TestOpenWithoutTheTable: the error of Open names the table and CreateTable, and comes at once.
+// TestOpenWithoutTheTable: the error of Open names the table and CreateTable, and comes immediately.
 func TestOpenWithoutTheTable(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, db *sql.DB, s *storesql.Store) {
 		const remedy = "create the table with CreateTable, or by the statement of Schema in a migration"
@@ -53,7 +53,7 @@ func TestOpenWithoutTheTable(t *testing.T) {
 	})
 }
 
-// TestOpenWithoutRights: a user who may not log in, read or write is refused at once, with the remedy.
+// TestOpenWithoutRights: a user who may not log in, read or write is refused immediately, with the remedy.
 func TestOpenWithoutRights(t *testing.T) {
 	for name, d := range map[string]struct {
 		dialect                    storesql.Dialect

@@ -13,7 +13,7 @@ import (
 const probeKey = "probe.json"
 
 // absentMost is the number of times that a probe's key may be missing when it is read and there when it is created, as
-// when another client creates it. A server that is no store answers so each time, as by 404.
+// when another client creates it. A server that stores nothing answers so each time, as by 404.
 const absentMost = 3
 
 // probe writes under conditions that do not hold. A store that accepts such a write would let two

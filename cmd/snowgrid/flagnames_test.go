@@ -62,7 +62,7 @@ func TestErrorNamesFlagOnce(t *testing.T) {
 	}
 }
 
-// textsOf yields the texts in the programs of directories, without those of refusal.Invalid, with their files.
+// textsOf yields the texts in the programs of directories with their files, except the texts of refusal.Invalid.
 func textsOf(t *testing.T, dirs ...string) iter.Seq2[string, string] {
 	return func(yield func(path, text string) bool) {
 		for _, dir := range dirs {

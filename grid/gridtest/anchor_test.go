@@ -220,7 +220,7 @@ func TestAnchorTwoGridsByHand(t *testing.T) {
 }
 
 // TestAnchorStartWithoutWarning: a start that takes the anchor without a wait logs no warning: of a new grid, and of
-// one that was stopped cleanly.
+// a grid that was stopped cleanly.
 func TestAnchorStartWithoutWarning(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

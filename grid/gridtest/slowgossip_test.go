@@ -35,7 +35,7 @@ func TestLeaveWithSlowGossip(t *testing.T) {
 }
 
 // TestVoteOfADeadMemberThatGossipSees: the vote of a member without a data directory ends soon after the member,
-// though gossip sees it alive for minutes. Else it would count among those that have to agree.
+// though gossip sees it alive for minutes. Else it would count towards the majority.
 func TestVoteOfADeadMemberThatGossipSees(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

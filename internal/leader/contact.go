@@ -48,7 +48,7 @@ type contact struct {
 	zone     string
 }
 
-// noteTrip takes in the time of an answered call, smoothed as in RFC 6298, section 2.
+// noteTrip records the time of an answered call, smoothed as in RFC 6298, section 2.
 func (c *contact) noteTrip(took time.Duration) {
 	if c.trip == 0 {
 		c.trip = took

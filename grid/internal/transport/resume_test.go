@@ -12,6 +12,17 @@ import (
 	"github.com/snowgrid/snowgrid/grid/internal/transport"
 )
 
+// leadsBesideB returns a server that leads in term 3 until the test ends, and its network. The other server, b, does
+// not run.
+func leadsBesideB(t *testing.T) (*gridtest.Network, *transport.GuardedRaft) {
+	n := gridtest.NewNetwork()
+	leader := transport.GuardRaft(transport.NewRaft(layer(t, n, "a", gridID, nil), addresses{}, hclog.NewNullLogger()),
+		func(err error) { t.Error(err) })
+	t.Cleanup(func() { _ = leader.Close() })
+	leader.BeginLead(transport.Lead{Term: 3, Knows: "b"})
+	return n, leader
+}
+
 // TestEntriesWaitForAHeartbeat: entries for a server that does not answer are sent again when it answers a heartbeat.
 // They are given up when the transport closes, when another term has begun, and when the server is no longer known.
 func TestEntriesWaitForAHeartbeat(t *testing.T) {
@@ -27,11 +38,7 @@ func TestEntriesWaitForAHeartbeat(t *testing.T) {
 		{"another server leads", transport.Lead{Term: 3, Knows: "b", Other: true}, false},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			n := gridtest.NewNetwork()
-			leader := transport.GuardRaft(transport.NewRaft(layer(t, n, "a", gridID, nil), addresses{}, hclog.NewNullLogger()),
-				func(err error) { t.Error(err) })
-			defer func() { _ = leader.Close() }()
-			leader.BeginLead(transport.Lead{Term: 3, Knows: "b"})
+			n, leader := leadsBesideB(t)
 			sent := make(chan error, 1)
 			go func() {
 				sent <- leader.AppendEntries("b", dialTo("b"), &raft.AppendEntriesRequest{Term: 3, PrevLogEntry: 7, PrevLogTerm: 2},
@@ -84,11 +91,7 @@ func TestEntriesWaitForAHeartbeat(t *testing.T) {
 // TestHeartbeatDoesNotWait: a heartbeat that fails is Raft's matter.
 func TestHeartbeatDoesNotWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := gridtest.NewNetwork()
-		leader := transport.GuardRaft(transport.NewRaft(layer(t, n, "a", gridID, nil), addresses{}, hclog.NewNullLogger()),
-			func(err error) { t.Error(err) })
-		defer func() { _ = leader.Close() }()
-		leader.BeginLead(transport.Lead{Term: 3, Knows: "b"})
+		_, leader := leadsBesideB(t)
 		sent := make(chan error, 1)
 		go func() {
 			sent <- leader.AppendEntries("b", dialTo("b"), &raft.AppendEntriesRequest{Term: 3}, &raft.AppendEntriesResponse{})
