@@ -110,3 +110,25 @@ func TestLeaveGivesNodesBack(t *testing.T) {
 		ids.caller("late").must(late, 10)
 	})
 }
+
+// TestCloseBesideASilentServer: a leader that closes does not wait for Raft's calls to a server that does not answer.
+func TestCloseBesideASilentServer(t *testing.T) {
+	t.Parallel()
+	for _, silent := range []time.Duration{300 * time.Millisecond, 400 * time.Millisecond, 500 * time.Millisecond} {
+		synctest.Test(t, func(t *testing.T) {
+			g := gridtest.Start(t, gridtest.Config{Members: 3})
+			leads := g.Leader()
+			follower := "m1"
+			if leads == follower {
+				follower = "m2"
+			}
+			g.Network.Cut(leads, follower)
+			time.Sleep(silent)
+			began := time.Now()
+			ok(t, "close", g.Member(leads).Close())
+			if took := time.Since(began); took > time.Second {
+				t.Errorf("after %v of silence Close took %v", silent, took)
+			}
+		})
+	}
+}

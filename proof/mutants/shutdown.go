@@ -47,7 +47,7 @@ var shutdownMutants = []mutant{
 	{"shutdown", "a Leave goes on after Close", "grid/leave.go", "	defer context.AfterFunc(m.ctx, cancel)()\n", "",
 		shutdownTests},
 	{"shutdown", "Raft waits for servers that are silent", "grid/internal/raftlog/node.go", "			_ = n.guarded.Close()",
-		"			_ = n.guarded", []string{"./grid", "-run", "TestShutdown$/^cut_off", "-long"}},
+		"			_ = n.guarded", []string{"./grid/gridtest", "-run", "CloseBesideASilentServer"}},
 	{"shutdown", "a client that leaves waits for answers after its grants", "internal/handles/detach.go",
 		"r.leaveWithin(releases, clock.Now(), limit))", "100*limit)", clientLeaveTests},
 	{"shutdown", "a client that leaves waits for a window after its grants", "internal/handles/detach.go",
