@@ -2,7 +2,11 @@ package etcd_test
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
+	"io"
+	"log"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -37,5 +41,39 @@ func TestRefusedConnectionIsTheCause(t *testing.T) {
 			!strings.Contains(err.Error(), addrs[0]+": connect: connection refused") {
 			t.Errorf("%v: %v", s, err)
 		}
+	}
+}
+
+// TestOpenWithWrongTLS: a certificate that the client does not trust, and a server without TLS, end Open with the
+// settings to check, and with no other advice.
+func TestOpenWithWrongTLS(t *testing.T) {
+	secure := httptest.NewUnstartedServer(nil)
+	secure.EnableHTTP2 = true
+	secure.Config.ErrorLog = log.New(io.Discard, "", 0)
+	secure.StartTLS()
+	t.Cleanup(secure.Close)
+	plain := httptest.NewServer(nil)
+	t.Cleanup(plain.Close)
+	for says, server := range map[string]*httptest.Server{
+		"certificate signed by unknown authority":         secure,
+		"first record does not look like a TLS handshake": plain,
+	} {
+		t.Run(says, func(t *testing.T) {
+			t.Parallel()
+			cli, err := clientv3.New(clientv3.Config{Endpoints: []string{server.Listener.Addr().String()}, TLS: &tls.Config{},
+				Logger: zap.NewNop()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = cli.Close() }()
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			_, err = store.Open(ctx, etcd.New(cli, etcd.Config{}), store.Config{})
+			if !errors.Is(err, sequencer.ErrInvalidConfig) || !strings.Contains(err.Error(), says) ||
+				!strings.Contains(err.Error(), "; check the TLS settings") ||
+				strings.Contains(err.Error(), "check that etcd runs") {
+				t.Errorf("Open: %v", err)
+			}
+		})
 	}
 }

@@ -128,7 +128,7 @@ func (o *objects) read(ctx context.Context, key string) (e store.Entry, write st
 	var seen exchange
 	out, err := o.cli.GetObject(ctx, &s3.GetObjectInput{Bucket: &o.bucket, Key: &name}, o.observe(&seen))
 	if err != nil {
-		return e, "", o.fail("load", key, err)
+		return e, "", o.fail("load", key, seen.cause(ctx, err))
 	}
 	body, err := io.ReadAll(io.LimitReader(out.Body, bodyMax+1))
 	_ = out.Body.Close() // all that counts was read, or its error is returned
@@ -158,7 +158,7 @@ func (o *objects) List(ctx context.Context, prefix string) ([]store.Entry, error
 		var seen exchange
 		page, err := pages.NextPage(ctx, o.observe(&seen))
 		if err != nil {
-			return nil, o.fail("list", prefix, err)
+			return nil, o.fail("list", prefix, seen.cause(ctx, err))
 		}
 		for _, object := range page.Contents {
 			if key, ok := strings.CutPrefix(aws.ToString(object.Key), o.prefix); ok {

@@ -91,7 +91,7 @@ func (o *objects) put(ctx context.Context, name, write string, e store.Entry, se
 	}
 	out, err := o.cli.PutObject(ctx, in, o.observe(seen))
 	if err != nil {
-		return "", err
+		return "", seen.cause(ctx, err)
 	}
 	if aws.ToString(out.ETag) == "" {
 		return "", errNoETag

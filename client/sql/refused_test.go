@@ -53,7 +53,8 @@ func TestOpenWithoutTheTable(t *testing.T) {
 	})
 }
 
-// TestOpenWithoutRights: a user who may not log in, read or write is refused immediately, with the remedy.
+// TestOpenWithoutRights: a user who may not log in, read or write is refused immediately, with the remedy, and so is
+// TLS that the server lacks.
 func TestOpenWithoutRights(t *testing.T) {
 	for name, d := range map[string]struct {
 		dialect                    storesql.Dialect
@@ -90,10 +91,18 @@ func TestOpenWithoutRights(t *testing.T) {
 			admin, database := strings.TrimSuffix(d.admin, "@"), strings.TrimPrefix(d.database, "/")
 			const rights = "let the database's user read the table, insert rows and update them"
 			const login = "correct the user, the password or the database's name in the connection string"
+			const tls = "; check the TLS settings of the store's client and the server's certificate"
 			refused(t, as("reader", database, "snowgrid"), d.denied, rights)
 			refused(t, as("nobody", database, "snowgrid"), d.denied, rights)
 			refused(t, as("absent", database, "snowgrid"), d.noUser, login)
 			refused(t, as(admin, "absent", "snowgrid"), d.noDatabase, login)
+			if encrypted := *server; d.dialect == storesql.PostgreSQL {
+				encrypted.DSN = strings.Replace(server.DSN, "sslmode=disable", "sslmode=require", 1)
+				refused(t, storesql.New(encrypted.Open(), d.dialect, "snowgrid"), "server refused TLS connection", tls)
+			} else {
+				encrypted.DSN += "?tls=true"
+				refused(t, storesql.New(encrypted.Open(), d.dialect, "snowgrid"), "server does not support TLS", tls)
+			}
 			for _, table := range []string{"other", "absent.other"} {
 				err := as("nobody", database, table).CreateTable(t.Context())
 				if !errors.Is(err, sequencer.ErrInvalidConfig) || !strings.Contains(err.Error(), "run the statement of Schema") {

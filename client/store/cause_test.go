@@ -59,3 +59,20 @@ func TestAdviceIsGivenOnce(t *testing.T) {
 		t.Errorf("a second advice: %q", advice)
 	}
 }
+
+// TestOpenEndsAtATLSRefusal: what one side of TLS refuses until a person acts ends Open, with the settings to check. A
+// certificate that has expired may be replaced meanwhile.
+func TestOpenEndsAtATLSRefusal(t *testing.T) {
+	const expired = "tls: failed to verify certificate: x509: certificate has expired or is not yet valid"
+	for _, text := range append(tlsRefusals, expired) {
+		inBubble(t, func(b *bench) {
+			s := &hooked{Memory: NewMemory()}
+			s.setBefore(func(context.Context, string, string) error { return errors.New(text + "b.test") })
+			_, err := Open(b.within(time.Minute), s, Config{})
+			if ends := errors.Is(err, sequencer.ErrInvalidConfig); ends == (text == expired) ||
+				strings.Count(err.Error(), tlsAdvice) != 1 {
+				b.Errorf("%s: %v", text, err)
+			}
+		})
+	}
+}

@@ -41,9 +41,9 @@ type entry = handles.Entry[*holder]
 // does not answer it tries again until ctx ends.
 //
 // Errors: sequencer.ErrInvalidConfig, also for a store that ignores conditions, that lacks
-// its table or bucket, that refuses this process, or that may lose acknowledged writes
-// without a FailoverBound, and for a wall clock that is wrong; and, when ctx ended, an
-// error that matches ctx.Err() and sequencer.ErrUnavailable.
+// its table or bucket, that refuses this process, also by TLS, or that may lose acknowledged
+// writes without a FailoverBound, and for a wall clock that is wrong; and, when ctx ended,
+// an error that matches ctx.Err() and sequencer.ErrUnavailable.
 func Open(ctx context.Context, s Store, cfg Config) (*Client, error) {
 	clock := handles.NewClock()
 	if cfg.Clock != nil { // another time than the processor's
@@ -79,6 +79,9 @@ func open(ctx context.Context, s Store, cfg Config, clock *handles.Clock) (*Clie
 		}
 		err = causeOf(ctx, err, before)
 		before = err
+		if isTLSRefusal(err) {
+			err = failure.Errorf(sequencer.ErrInvalidConfig, "%w%s", err, adviceFor(err))
+		}
 		if errors.Is(err, sequencer.ErrInvalidConfig) {
 			tasks.Close()
 			return nil, err
@@ -112,8 +115,12 @@ func causeOf(ctx context.Context, last, before error) error {
 // adviceFor returns the advice for an error of the network or the disk. Other errors have their own, and what a
 // server refuses, such as a right, has none here.
 func adviceFor(err error) string {
-	if errors.Is(err, bounded.ErrHangs) || strings.Contains(err.Error(), "; check ") {
+	text := err.Error()
+	if errors.Is(err, bounded.ErrHangs) || strings.Contains(text, "; check ") {
 		return ""
+	}
+	if strings.Contains(text, "x509: ") || isTLSRefusal(err) {
+		return tlsAdvice
 	}
 	var file *fs.PathError // its system error is a net.Error, too
 	if errors.As(err, &file) {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
@@ -44,8 +45,11 @@ func Failed(cli *clientv3.Client, op, key string, err error) error {
 			op, key, err)
 	}
 	if cause := unconnected(cli); cause != "" {
-		return failure.Errorf(sequencer.ErrUnavailable,
-			"etcd: %s %q: no connection: %s: %w; check that etcd runs and is reachable", op, key, cause, err)
+		advice := "; check that etcd runs and is reachable"
+		if strings.Contains(cause, "x509: ") || strings.Contains(cause, "tls: ") {
+			advice = "" // package store has one
+		}
+		return failure.Errorf(sequencer.ErrUnavailable, "etcd: %s %q: no connection: %s: %w%s", op, key, cause, err, advice)
 	}
 	return failure.Errorf(sequencer.ErrUnavailable,
 		"etcd: %s %q: no answer: %w; check that a majority of etcd is reachable", op, key, err)
