@@ -133,7 +133,16 @@ func (c *Client) compareClocks(name string, records []record.Candidate, now clus
 	}
 }
 
-// takeTries limits the attempts to learn the outcome of one take before the round ends.
+// nextRound returns the pause after the n-th consecutive round that failed: longer while no record is free than while
+// the store fails.
+func (c *Client) nextRound(n int, err error) time.Duration {
+	if full, is := errors.AsType[*fullError](err); is {
+		return full.wait(record.AcquireAfter(n, c.cfg.AcquireMaxDelay, jitter), c.cfg.Window, c.clock.Now())
+	}
+	return record.RetryAfter(n, c.cfg.Window)
+}
+
+// takeTries limits the attempts at one record before the round ends.
 const takeTries = 3
 
 // tryTake tries to take one record. nil, nil: another holder was faster.

@@ -26,8 +26,8 @@ type Config struct {
 	// down, and for which a crashed client's node stays reserved. At least 1 s; 0 = 15 s, unless
 	// the store suggests another ([Windowed]). Give all clients of a sequencer the same.
 	Window time.Duration
-	// CallTimeout bounds one call of the store; at most half a window, which is the
-	// default.
+	// CallTimeout bounds one call of the store; at most half a window. 0 = that, or 30 s if that is
+	// shorter.
 	CallTimeout time.Duration
 	// AcquireMaxDelay bounds the pause between two rounds in which no logical node was
 	// free; 0 = 30 s.
@@ -99,6 +99,7 @@ const (
 	windowMin           = time.Second
 	windowMax           = 24 * time.Hour
 	defaultMaxDelay     = 30 * time.Second
+	defaultCallTimeout  = 30 * time.Second
 	defaultReadyTimeout = 2 * time.Minute
 	defaultMaxSkew      = 5 * time.Second
 	prefixMax           = 200
@@ -121,7 +122,7 @@ func (cfg Config) resolved(s Store) (Config, error) {
 		high  time.Duration
 	}{
 		{"Window", &cfg.Window, 0, windowMin, windowMax},
-		{"CallTimeout", &cfg.CallTimeout, cfg.Window / 2, time.Millisecond, cfg.Window / 2},
+		{"CallTimeout", &cfg.CallTimeout, min(cfg.Window/2, defaultCallTimeout), time.Millisecond, cfg.Window / 2},
 		{"AcquireMaxDelay", &cfg.AcquireMaxDelay, defaultMaxDelay, 10 * time.Millisecond, windowMax},
 		{"ReadyTimeout", &cfg.ReadyTimeout, max(defaultReadyTimeout, 2*cfg.Window), cfg.Window + 1, 2 * windowMax},
 		{"MaxSkew", &cfg.MaxSkew, defaultMaxSkew, time.Millisecond, windowMax},

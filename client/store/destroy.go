@@ -140,9 +140,11 @@ func (rs *recordStore) closeAll(ctx context.Context, d record.Document, made int
 	if err != nil {
 		return nil, err
 	}
-	records, errs := make([]record.Record, made), make([]error, made)
-	rs.together(made, func(i int) { records[i], errs[i] = rs.closeOne(ctx, d, all[i]) })
-	return records, decisive(errs)
+	records := make([]record.Record, made)
+	return records, rs.each(ctx, made, func(i int) (err error) {
+		records[i], err = rs.closeOne(ctx, d, all[i])
+		return err
+	})
 }
 
 func (rs *recordStore) closeOne(ctx context.Context, d record.Document, f found) (record.Record, error) {

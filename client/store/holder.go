@@ -9,7 +9,6 @@ import (
 	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/failure"
-	"github.com/snowgrid/snowgrid/internal/record"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -77,11 +76,7 @@ func (h *holder) attach(ctx context.Context, p attachment.Preference) (attachmen
 		if isFinal(err) || ctx.Value(onceKey{}) != nil {
 			return attachment.Attachment{}, err
 		}
-		wait := record.AcquireAfter(try, c.cfg.AcquireMaxDelay, jitter)
-		if full, is := errors.AsType[*fullError](err); is {
-			wait = full.wait(wait, c.cfg.Window, c.clock.Now())
-		}
-		if e := c.await(ctx, wait, wake); e != nil {
+		if e := c.await(ctx, c.nextRound(try, err), wake); e != nil {
 			return attachment.Attachment{}, c.notAttached(h.name(), e, err)
 		}
 	}

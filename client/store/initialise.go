@@ -49,14 +49,14 @@ func (rs *recordStore) makeRecords(ctx context.Context, d record.Document) error
 		return fmt.Errorf("store: sequencer %q: %w", name, err)
 	}
 	slots, first := rs.slots(d), d.Definition.Config().NodeRange.Lo
-	errs := make([]error, slots)
-	rs.together(slots, func(i int) {
+	if err := rs.each(ctx, slots, func(i int) error {
 		born := record.Born(d.Life, newNonce())
-		if _, err := rs.swap(ctx, rs.recordEntry(name, first+sequencer.NodeID(i), born, "")); !errors.Is(err, ErrChanged) {
-			errs[i] = err // else another client has made it
+		_, err := rs.swap(ctx, rs.recordEntry(name, first+sequencer.NodeID(i), born, ""))
+		if errors.Is(err, ErrChanged) {
+			return nil // it has been made
 		}
-	})
-	if err := decisive(errs); err != nil {
+		return err
+	}); err != nil {
 		return fmt.Errorf("store: sequencer %q: %w", name, err)
 	}
 	m := record.Marker{Slots: slots, Made: slots, Nonce: newNonce()}
@@ -81,9 +81,7 @@ func (rs *recordStore) move(ctx context.Context, d record.Document, m record.Mar
 	if err != nil {
 		return ErrChanged
 	}
-	errs := make([]error, slots)
-	rs.together(slots, func(i int) { errs[i] = rs.reuse(ctx, d, first+sequencer.NodeID(i)) })
-	if err := decisive(errs); err != nil {
+	if err := rs.each(ctx, slots, func(i int) error { return rs.reuse(ctx, d, first+sequencer.NodeID(i)) }); err != nil {
 		return fmt.Errorf("store: sequencer %q: %w", name, err)
 	}
 	_, err = rs.swap(ctx, rs.markerEntry(name, next, revision))

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/failure"
@@ -157,6 +158,26 @@ func (rs *recordStore) all(ctx context.Context, d sequencer.Definition, n int) (
 		records[lacking[i]] = rs.one(ctx, name, first+sequencer.NodeID(lacking[i]))
 	})
 	return records, nil
+}
+
+// each calls f with each number below n, several concurrently. After an error of the store it calls f again, up to
+// takeTries times: else one failed call among many would repeat all of them. It returns the errors that stay when a
+// call is repeated, or else the first.
+func (rs *recordStore) each(ctx context.Context, n int, f func(int) error) error {
+	errs := make([]error, n)
+	var down atomic.Bool
+	rs.together(n, func(i int) {
+		for try := 1; !down.Load(); try++ {
+			errs[i] = f(i)
+			if err := errs[i]; err == nil || isFinal(err) || errors.Is(err, ErrChanged) {
+				return
+			}
+			if try == takeTries || !rs.pause(ctx, record.RetryAfter(try, rs.cfg.Window)) {
+				down.Store(true)
+			}
+		}
+	})
+	return decisive(errs)
 }
 
 // together calls f with each number below n, several concurrently.

@@ -42,7 +42,7 @@ func (c *Client) lost(ctx context.Context, s *seat, cause error) {
 			again = c.clock.Mono() + c.cfg.Window/3
 			c.report(loss)
 		}
-		wait := min(record.AcquireAfter(try, c.cfg.AcquireMaxDelay, jitter), c.cfg.Window/3)
+		wait := min(c.nextRound(try, err), c.cfg.Window/3)
 		if until, held := control.Lapse(id); held {
 			wait = min(wait, max(until.Sub(c.clock.Now()).Duration(), time.Millisecond))
 		}

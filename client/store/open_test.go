@@ -152,11 +152,11 @@ func TestStoreSuggestsItsWindow(t *testing.T) {
 	inBubble(t, func(b *bench) {
 		b.store = suggesting{NewMemory()}
 		if c := b.client(func(c *Config) { c.Window = 0 }); c.cfg.Window != 2*time.Minute ||
-			c.cfg.CallTimeout != time.Minute || c.cfg.ReadyTimeout != 4*time.Minute {
+			c.cfg.CallTimeout != 30*time.Second || c.cfg.ReadyTimeout != 4*time.Minute {
 			b.Errorf("got %+v", c.cfg)
 		}
-		if c := b.client(); c.cfg.Window != 3*time.Second {
-			b.Errorf("got %v", c.cfg.Window)
+		if c := b.client(); c.cfg.Window != 3*time.Second || c.cfg.CallTimeout != 1500*time.Millisecond {
+			b.Errorf("got %+v", c.cfg)
 		}
 	})
 }

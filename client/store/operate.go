@@ -60,9 +60,10 @@ func (rs *recordStore) resize(ctx context.Context, d record.Document, slots int)
 	if err != nil {
 		return m.Slots, fmt.Errorf("sequencer %q: %w", name, sequencer.ErrDestroyed)
 	}
-	errs, first := make([]error, max(slots-m.Made, 0)), int(d.Definition.Config().NodeRange.Lo)+m.Made
-	rs.together(len(errs), func(i int) { errs[i] = rs.enlist(ctx, d, sequencer.NodeID(first+i)) })
-	if err := decisive(errs); err != nil {
+	lacking, first := max(slots-m.Made, 0), int(d.Definition.Config().NodeRange.Lo)+m.Made
+	if err := rs.each(ctx, lacking, func(i int) error {
+		return rs.enlist(ctx, d, sequencer.NodeID(first+i))
+	}); err != nil {
 		return m.Slots, err
 	}
 	if _, err := rs.swap(ctx, rs.markerEntry(name, next, revision)); err != nil {
@@ -110,8 +111,7 @@ func (rs *recordStore) conform(ctx context.Context, d record.Document, before, s
 	if err != nil {
 		return err
 	}
-	errs := make([]error, len(all))
-	rs.together(len(all), func(i int) {
+	if err := rs.each(ctx, len(all), func(i int) error {
 		rule := func(r record.Record) (record.Record, bool, error) {
 			switch {
 			case i >= m.Slots:
@@ -125,9 +125,8 @@ func (rs *recordStore) conform(ctx context.Context, d record.Document, before, s
 		if _, changed, err := rule(f.Record); f.err != nil || err != nil || !changed {
 			f = rs.one(ctx, name, f.Node) // a listing may be older, and show a state that was changed since
 		}
-		errs[i] = rs.alter(ctx, name, f, rule)
-	})
-	if err := decisive(errs); err != nil {
+		return rs.alter(ctx, name, f, rule)
+	}); err != nil {
 		return err
 	}
 	now, _, err := rs.markerFor(ctx, d.Ref(), d.Counted)

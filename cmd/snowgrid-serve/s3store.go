@@ -27,7 +27,7 @@ type s3Flags struct {
 	Region                string        `help:"Region of the bucket." env:"REGION" placeholder:"NAME"`
 	AccessKey             string        `help:"Access key. Default: the credentials of the AWS SDK (environment, profile, role)." env:"ACCESS_KEY" placeholder:"KEY"`
 	SecretKey             string        `help:"Secret key. In the file or the environment other processes do not see it." env:"SECRET_KEY" placeholder:"KEY"`
-	APICallTimeout        *durationFlag `name:"api-call-timeout" help:"Time limit of one call of the store; at most half of the lease duration, which is the default." env:"API_CALL_TIMEOUT" placeholder:"DURATION"`
+	APICallTimeout        *durationFlag `name:"api-call-timeout" help:"Time limit of one call of the store; at most half of the lease duration. Default: that, or 30s if it is shorter." env:"API_CALL_TIMEOUT" placeholder:"DURATION"`
 	LeaseAcquireMaxDelay  *durationFlag `help:"Longest pause between two attempts to get a logical node; 30s." env:"LEASE_ACQUIRE_MAX_DELAY" placeholder:"DURATION"`
 	ReadinessCheckTimeout *durationFlag `help:"Longest time not to be ready after a predecessor has crashed; more than the lease duration; 2m." env:"READINESS_CHECK_TIMEOUT" placeholder:"DURATION"`
 }

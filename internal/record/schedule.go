@@ -4,6 +4,7 @@ import "time"
 
 const (
 	retryFirst   = 300 * time.Millisecond
+	retryMost    = 8 * time.Second
 	acquireFirst = time.Second
 )
 
@@ -16,9 +17,9 @@ func RenewAfter(window time.Duration, random func(time.Duration) time.Duration) 
 }
 
 // RetryAfter returns the pause after the n-th consecutive failed request for one record, from 1 on:
-// 300 ms, doubling, up to an eighth of the window.
+// 300 ms, doubling, up to an eighth of the window and 8 s.
 func RetryAfter(n int, window time.Duration) time.Duration {
-	return min(doubled(retryFirst, n), window/8)
+	return min(doubled(retryFirst, n), window/8, retryMost)
 }
 
 // AcquireAfter returns the pause after the n-th consecutive round in which no record could be

@@ -51,7 +51,7 @@ var nodeRangeMutants = []mutant{
 	{"range", "a store counts the nodes of the life before", "internal/record/document.go",
 		"d.Initialized, d.Counted = false, d.Life //", "_ = d.Counted //", otherRangeTests},
 	{"range", "a store moves the marker before the records", "client/store/initialise.go",
-		"errs[i] = rs.reuse(ctx, d, first+sequencer.NodeID(i))", "_ = first", otherRangeTests},
+		"return rs.reuse(ctx, d, first+sequencer.NodeID(i))", "_ = first; return nil", otherRangeTests},
 	{"range", "a store keeps the marker of the life before", "client/store/initialise.go",
 		"return rs.move(ctx, d, m, e.Revision)", "_ = m\n\t\treturn nil", otherRangeTests},
 	{"range", "a store uses the marker of another life", "client/store/look.go", "case err != nil || m.Life == counted:",

@@ -101,6 +101,14 @@ var recordMutants = []mutant{
 
 // storeClientMutants weaken the rules that a store's client enforces.
 var storeClientMutants = []mutant{
+	{"store", "with a long window tries that fail pause for minutes", "internal/record/schedule.go",
+		"window/8, retryMost)", "window/8)", outageTests},
+	{"store", "with a long window a call that hangs blocks the next one for minutes", "client/store/config.go",
+		"min(cfg.Window/2, defaultCallTimeout)", "cfg.Window / 2", outageTests},
+	{"store", "a store that fails is tried as rarely as one without a free record", "client/store/attach.go",
+		"	return record.RetryAfter(n, c.cfg.Window)\n", "	return record.AcquireAfter(n, time.Hour, jitter)\n", outageTests},
+	{"store", "one failed call repeats those of all records", "client/store/look.go", "if try == takeTries ||",
+		"if true ||", outageTests},
 	{"H4", "a swap without an answer counts as landed", "client/store/seat.go", "	answer := record.Unknown\n",
 		"	answer := record.Landed\n", storeClientTests},
 	{"H5", "a node is returned while it is used", "client/store/seat.go", "	s.machine.Stop(rel, newNonce())\n",
@@ -172,3 +180,6 @@ var storeClientMutants = []mutant{
 	{"EH7", "a clock off the store's is followed", "client/store/wallclock.go", "off > most {", "off > 1000*most {",
 		storeClientTests},
 }
+
+// outageTests are the tests of a store that returns from an outage, or fails now and then.
+var outageTests = []string{"./client/store", "-run", "LongOutage|NowAndThen"}
