@@ -54,6 +54,11 @@ func (m *Machine) Replaced(now Now, h *Handle, lost bool) {
 		return
 	}
 	l.trying = false
+	most := hurryMost
+	if held, has := h.Control.Held(); has {
+		most = hurry(held.Grant.Until.Sub(now.Time))
+	}
+	l.pause = min(l.pause, most)
 	l.next = now.Mono + l.pause - m.cfg.Rand(l.pause/4)
 	l.pause = min(2*l.pause, max(m.Window()/8, RetryAfter))
 }

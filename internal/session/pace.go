@@ -1,6 +1,10 @@
 package session
 
-import "time"
+import (
+	"time"
+
+	"github.com/snowgrid/snowgrid/internal/clustertime"
+)
 
 // paced schedules the next renewal at the member's pace, but no later than with half of the last grant
 // left.
@@ -33,6 +37,13 @@ func (m *Machine) soon(failures int) time.Duration {
 func (m *Machine) slowly(before int) time.Duration {
 	return m.drawn(m.Window()/16<<before, m.Window()/4)
 }
+
+// hurryMost is the longest pause of a handle whose grant ends, or has ended: its users wait for IDs.
+const hurryMost = 8 * time.Second
+
+// hurry returns the longest pause before the next try to renew a grant, given the rest of its time. Pauses grow with
+// the window, and with a long window they would otherwise outlast the grant, and the fault, by minutes.
+func hurry(left clustertime.Span) time.Duration { return max(left.Duration()/4, hurryMost) }
 
 // drawn bounds a pause, and draws it.
 func (m *Machine) drawn(pause, most time.Duration) time.Duration {

@@ -29,7 +29,7 @@ const (
 	failuresMax = 10
 	// manyTries is the number of short grants or timeouts in succession after which look-ups are limited to
 	// one per half a window, instead of one per eighth. They take longer than half a window, in which the
-	// last grant of a replaced owner ends.
+	// last grant of a replaced owner ends. With long windows look-ups are more frequent near the end of a grant.
 	manyTries = 5
 	// deniedRetry is the delay before a denied renewal is retried: the process may get another certificate or
 	// token at runtime.
@@ -312,8 +312,9 @@ func (m *Machine) extend(now Now, h *Handle, stamp Stamp, id attachment.ID, g at
 		}
 		return
 	}
-	m.lookUpAfter(now, h.shorts)
-	h.next = now.Mono + m.slowly(h.shorts)
+	most := hurry(g.Until.Sub(t))
+	m.lookUpAfter(now, h.shorts, most)
+	h.next = now.Mono + min(m.slowly(h.shorts), most)
 	h.shorts, h.failedAt = min(h.shorts+1, failuresMax), m.Owner(h.name)
 }
 
@@ -324,7 +325,7 @@ func (m *Machine) extend(now Now, h *Handle, stamp Stamp, id attachment.ID, g at
 // answered. However long that time is, renewals are frequent enough that grants do not end
 // meanwhile.
 func (m *Machine) failed(now Now, owner string, handles []*Handle, err error) {
-	failures := 0
+	failures, most := 0, m.Window()
 	later := min(laterBy(err), m.Window()/4)
 	next := m.soon
 	if TimedOut(err) {
@@ -332,12 +333,17 @@ func (m *Machine) failed(now Now, owner string, handles []*Handle, err error) {
 	}
 	for _, h := range handles {
 		pause := next(h.failures)
+		held, has := h.Control.Held()
+		if has {
+			ends := hurry(held.Grant.Until.Sub(now.Time))
+			pause, most = min(pause, ends), min(most, ends)
+		}
 		if later > 0 {
 			pause = max(pause, later+m.cfg.Rand(later/4+1))
 		}
 		h.next = now.Mono + pause
 		h.failures, h.failedAt = min(h.failures+1, failuresMax), owner
-		if held, has := h.Control.Held(); has {
+		if has {
 			h.Control.NotRenewed(held.ID, err)
 		}
 		failures = max(failures, h.failures)
@@ -346,16 +352,16 @@ func (m *Machine) failed(now Now, owner string, handles []*Handle, err error) {
 	case !TimedOut(err) && later == 0 || failures == silentTries:
 		m.lookUp(now.Mono)
 	case failures > silentTries:
-		m.lookUpAfter(now, failures)
+		m.lookUpAfter(now, failures, most)
 	}
 }
 
-// lookUpAfter triggers a look-up after tries short grants or timeouts in succession. If all members
-// are slow, querying all slows them further.
-func (m *Machine) lookUpAfter(now Now, tries int) {
-	every := m.Window() / 8
+// lookUpAfter triggers a look-up after tries short grants or timeouts in succession, unless there was one lately. If
+// all members are slow, querying all slows them further. most bounds the pause between the first look-ups.
+func (m *Machine) lookUpAfter(now Now, tries int, most time.Duration) {
+	every := min(m.Window()/8, most)
 	if tries >= manyTries {
-		every = m.Window() / 2
+		every *= 4
 	}
 	m.lookUp(now.Mono - every)
 }

@@ -88,10 +88,14 @@ type GrantResponse struct {
 	Ends      int64            `json:"ends"` // no ID has this timestamp or a later one
 }
 
+// shortRenewal is the shortest time to the renewal of a short grant, unless the window is shorter than 16 of it.
+const shortRenewal = clustertime.Span(1000)
+
 // GrantResponseOf returns the reply about an attachment of a sequencer, without its token. The grant is to be
 // renewed after a quarter of the window, or after pace if that is longer, less a 64th of the window: a client then
 // receives the refusal of a destroyed sequencer within the quarter. A short grant is renewed after a sixteenth, and so
-// is a grant that begins later. Errors match sequencer.ErrInvalidConfig.
+// is a grant that begins later; but after a quarter of its time, at least shortRenewal, if that is earlier.
+// Errors match sequencer.ErrInvalidConfig.
 func GrantResponseOf(s Sequencer, node sequencer.NodeID, g attachment.Grant, now clustertime.Tick,
 	window, pace clustertime.Span) (GrantResponse, error) {
 	ref, err := s.Ref()
@@ -107,7 +111,7 @@ func GrantResponseOf(s Sequencer, node sequencer.NodeID, g attachment.Grant, now
 	}
 	renewIn := max(window/4, pace) - window/64
 	if g.From > now || g.Until.Sub(now) < window/2 {
-		renewIn = window / 16
+		renewIn = min(window/16, max(g.Until.Sub(now)/4, shortRenewal))
 	}
 	return GrantResponse{
 		Node: node, Epoch: s.Epoch, TimeShift: shift, NodeShift: nodeShift, Counters: counters,

@@ -120,28 +120,31 @@ func TestGrantFormula(t *testing.T) {
 }
 
 // TestGrantRenewal: a grant is renewed just before a quarter of the window ends, or later at a busy member, and soon if
-// it is short or has not begun.
+// it is short or has not begun. With a long window that is before it ends.
 func TestGrantRenewal(t *testing.T) {
 	def, err := sequencer.Define("orders", sequencer.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	const now, window = 1_800_000_000_000, 16_000
+	const now, window, hour = 1_800_000_000_000, 16_000, 3_600_000
 	for name, c := range map[string]struct {
-		from, until clustertime.Tick
-		pace        clustertime.Span
-		want        int64
+		from, until  clustertime.Tick
+		window, pace clustertime.Span
+		want         int64
 	}{
-		"whole":         {now - 5, now + window, 0, 3750},
-		"half":          {now, now + window/2, 0, 3750},
-		"busy member":   {now, now + window, 7000, 6750},
-		"idle member":   {now, now + window, 4000, 3750},
-		"short":         {now, now + window/2 - 1, 7000, 1000},
-		"not begun":     {now + 1, now + window, 7000, 1000},
-		"already ended": {now - 10, now - 5, 0, 1000},
+		"whole":                      {now - 5, now + window, window, 0, 3750},
+		"half":                       {now, now + window/2, window, 0, 3750},
+		"busy member":                {now, now + window, window, 7000, 6750},
+		"idle member":                {now, now + window, window, 4000, 3750},
+		"short":                      {now, now + window/2 - 1, window, 7000, 1000},
+		"not begun":                  {now + 1, now + window, window, 7000, 1000},
+		"already ended":              {now - 10, now - 5, window, 0, 1000},
+		"20 minutes of an hour":      {now, now + hour/3, hour, 0, 225_000},
+		"40 seconds of an hour":      {now, now + 40_000, hour, 0, 10_000},
+		"the last second of an hour": {now, now + 1000, hour, 0, 1000},
 	} {
 		r, err := wire.GrantResponseOf(wire.SequencerOf(attachment.Ref{Definition: def}), 0,
-			attachment.Grant{From: c.from, Until: c.until}, now, window, c.pace)
+			attachment.Grant{From: c.from, Until: c.until}, now, c.window, c.pace)
 		if err != nil || r.RenewIn != c.want || r.Now != now {
 			t.Errorf("%s: renewed in %d ms at %d, want %d; %v", name, r.RenewIn, r.Now, c.want, err)
 		}

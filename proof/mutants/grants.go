@@ -32,6 +32,8 @@ var grantMutants = []mutant{
 	{"G8", "a failure is followed by the next request immediately", grantRules,
 		"max(r.RetryAfter, g.pause-g.jitter(g.pause/2))", "r.RetryAfter", grantTests},
 	{"G8", "pauses do not grow", grantRules, "g.pause = min(2*g.pause, lastPause)", "", grantTests},
+	{"G8", "a short grant is renewed after its end", "internal/wire/grants.go", "min(window/16, max(",
+		"max(window/16, max(", []string{"./internal/wire", "-run", "GrantRenewal"}},
 	{"G8", "the time to try again is ignored", grantRules, "max(r.RetryAfter, g.pause-g.jitter(g.pause/2))",
 		"g.pause-g.jitter(g.pause/2)", grantTests},
 	{"G9", "a child keeps the grant", grantRules, "last: g.last, err: g.err}\n",
