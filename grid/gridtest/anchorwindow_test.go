@@ -2,10 +2,13 @@ package gridtest_test
 
 import (
 	"fmt"
+	"path/filepath"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/internal/long"
 )
 
@@ -38,5 +41,28 @@ func TestAnchorOfALargerWindow(t *testing.T) {
 		case <-time.After(2*window + 2*time.Minute):
 			t.Error("the other grid has not taken the anchor of the crashed one")
 		}
+	})
+}
+
+// TestAnchorAwayAtTheFirstStart: every member of a grid that waits for its anchor names the anchor, also one that waits
+// for the others alone.
+func TestAnchorAwayAtTheFirstStart(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newAnchorStore()
+		s.away.Store(true)
+		dir := t.TempDir()
+		g := anchoredGrid(t, s, 3, nil, func(name string, c *grid.Config) { c.DataDir = filepath.Join(dir, name) })
+		errs := make(chan error, 3)
+		for _, m := range names(3) {
+			go func() { errs <- g.TryMember(within(t, 30*time.Second), m) }()
+		}
+		for range 3 {
+			if err := <-errs; err == nil || !strings.Contains(err.Error(), "anchor") {
+				t.Errorf("start without the anchor: %v", err)
+			}
+		}
+		s.away.Store(false)
+		g.StartMembers(names(3)...)
 	})
 }

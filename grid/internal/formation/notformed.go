@@ -40,10 +40,11 @@ func (f *Formation) notFormed() error {
 		}
 		if node := f.raft.Node(); node != nil && f.cfg.DataDir != "" && node.Raft.LastIndex() == 0 {
 			return fmt.Errorf("grid %s does not answer, and raft.db has no entry of it, as before the grid was formed; "+
-				"if the file was restored, put the latest one back; otherwise check that a majority of its voters runs; %s",
-				grid, f.gossip.Seen())
+				"if the file was restored, put the latest one back; otherwise check that a majority of its voters runs%s; %s",
+				grid, f.andAnchor(), f.gossip.Seen())
 		}
-		return fmt.Errorf("grid %s does not answer; check that a majority of its voters runs; %s", grid, f.gossip.Seen())
+		return fmt.Errorf("grid %s does not answer; check that a majority of its voters runs%s; %s", grid, f.andAnchor(),
+			f.gossip.Seen())
 	case bound != (Attempt{}) && bound.BootstrapMember != f.id.Member:
 		return fmt.Errorf("waiting for member %s to form the grid, until gossip has not seen it for %v; %s%s",
 			bound.BootstrapMember, acceptanceLives, f.gossip.Seen(), f.boot.hindrance())
@@ -53,4 +54,12 @@ func (f *Formation) notFormed() error {
 			f.gossip.Seen())
 	}
 	return fmt.Errorf("%d members are expected to form the grid; %s%s", f.Expect(), f.gossip.Seen(), f.boot.hindrance())
+}
+
+// andAnchor continues the advice to check the voters: a grid without its anchor is silent, too.
+func (f *Formation) andAnchor() string {
+	if !f.cfg.Anchored {
+		return ""
+	}
+	return " and reaches the anchor"
 }
