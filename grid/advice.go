@@ -1,13 +1,11 @@
 package grid
 
 import (
-	"log/slog"
 	"sync/atomic"
 
 	"github.com/snowgrid/snowgrid/grid/internal/formation"
 	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
 	"github.com/snowgrid/snowgrid/grid/internal/state"
-	"github.com/snowgrid/snowgrid/internal/handles"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/roster/plan"
 
@@ -35,25 +33,15 @@ const (
 // health is a member's view of its own place in the grid: whether it serves, is ready, and
 // has a quorum.
 type health struct {
-	self          roster.Incarnation
-	durable       bool                 // it has a data directory
-	record        func() roster.Member // the roster's record of this member
+	*deps
+
 	view          func(*raftlog.Node) leader.View
-	state         *state.State
-	clock         *handles.Clock  // of the state, sampled by the log alone
-	ctx           context.Context // ends with the member
-	log           *slog.Logger
-	raft          *raftlog.Server
-	anchorage     *anchorage
-	formation     *formation.Formation
-	creds         *credentials
-	nameOf        func(roster.Incarnation) string // shown to operators, "" if unknown
-	apart         func() []plan.Pair              // members that do not reach each other
-	notRegistered func() error                    // nil unless the member is to have a number and has none
-	wasReady      atomic.Bool                     // in this grid
-	wasSettled    atomic.Bool                     // see standing
-	leaving       atomic.Bool                     // Leave was called
-	quorumWarning atomic.Pointer[string]          // the quorum warning, nil for none
+	apart         func() []plan.Pair     // members that do not reach each other
+	notRegistered func() error           // nil unless the member is to have a number and has none
+	wasReady      atomic.Bool            // in this grid
+	wasSettled    atomic.Bool            // see standing
+	leaving       atomic.Bool            // Leave was called
+	quorumWarning atomic.Pointer[string] // nil for none
 }
 
 func (h *health) warning() string {
@@ -158,7 +146,7 @@ func (h *health) quorumAdvice() string {
 
 // peers returns the members in this member's view, and itself.
 func (h *health) peers() []leader.Peer {
-	self := leader.Peer{Incarnation: h.self, API: h.record().API, Durable: h.durable}
+	self := leader.Peer{Incarnation: h.self, API: h.record().API, Durable: h.durable()}
 	if node := h.raft.Node(); node != nil {
 		return slices.Concat([]leader.Peer{self}, h.view(node).Peers)
 	}
@@ -195,7 +183,7 @@ func (h *health) remedy(q leader.Quorum, peers []leader.Peer) string {
 		return "Start these members again with their data directories, or restore the network to them: " +
 			h.describe(q.Kept) +
 			". If the remaining directories are not a majority, see `snowgrid recover --help`"
-	case !h.durable:
+	case !h.durable():
 		return fmt.Sprintf("The lost voters stored nothing on disk (%s), so the majority is lost permanently, unless they "+
 			"still run where this member cannot reach them. "+
 			"Make sure that they are stopped, then run `snowgrid init --force --addr %s`: the survivors form a new grid, and "+

@@ -3,7 +3,6 @@ package grid_test
 import (
 	"bytes"
 	"errors"
-	"github.com/snowgrid/snowgrid/internal/long"
 	"log/slog"
 	"slices"
 	"strings"
@@ -11,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/snowgrid/snowgrid/internal/long"
 
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/grid/gridtest"

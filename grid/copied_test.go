@@ -26,7 +26,7 @@ func TestLostQuorumNamesCopies(t *testing.T) {
 		"a copy":         {[]leader.Peer{original, copied}, []string{"member aa", "a:1", "b:1", "stop one of the two"}},
 		"a copy, others": {[]leader.Peer{peer("bb-01", "c:1", true), original, copied}, []string{"a:1", "b:1"}},
 	} {
-		got := (&health{durable: true}).remedy(leader.Quorum{}, c.peers)
+		got := (&health{deps: &deps{cfg: Config{DataDir: "data"}}}).remedy(leader.Quorum{}, c.peers)
 		if strings.Contains(got, "check that the members reach each other") == (c.want != nil) {
 			t.Errorf("%s: %q", what, got)
 		}

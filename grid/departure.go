@@ -4,17 +4,12 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"log/slog"
 	"sync/atomic"
 	"time"
 
 	"github.com/snowgrid/snowgrid/grid/internal/audit"
-	"github.com/snowgrid/snowgrid/grid/internal/formation"
 	"github.com/snowgrid/snowgrid/grid/internal/gossip"
-	"github.com/snowgrid/snowgrid/grid/internal/host"
 	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
-	"github.com/snowgrid/snowgrid/grid/internal/state"
-	"github.com/snowgrid/snowgrid/grid/internal/tenure"
 	"github.com/snowgrid/snowgrid/internal/bounded"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/failure"
@@ -27,18 +22,7 @@ import (
 // departure takes this member out of its grid, because it leaves or because its part has
 // ended.
 type departure struct {
-	self      roster.Incarnation
-	lone      bool
-	durable   bool // it has a data directory
-	state     *state.State
-	life      *tenure.Life
-	log       *slog.Logger
-	raft      *raftlog.Server
-	host      *host.Host
-	formation *formation.Formation
-	anchorage *anchorage
-	audit     *audit.Log
-	gossip    *gossip.Gossip // nil in a lone member
+	*deps
 
 	last atomic.Pointer[string] // server ID of the last leader, nil for none
 	ends atomic.Pointer[string] // server ID of the last leader that gossip saw leaving
@@ -46,15 +30,6 @@ type departure struct {
 	turn     chan struct{} // holds one token while a departure is in progress
 	gone     bool          // departed; guarded by turn
 	allLeave time.Duration // when this member first saw that all others leave, 0 if they do not; guarded by turn
-}
-
-// newDeparture returns the departure for a member that is being opened.
-func newDeparture(m *Member) *departure {
-	return &departure{
-		self: m.self, lone: m.lone, durable: m.cfg.DataDir != "", state: m.state, life: m.life, log: m.log, raft: m.raft,
-		host:      m.host,
-		formation: m.formation, anchorage: m.anchorage, audit: m.audit, turn: make(chan struct{}, 1),
-	}
 }
 
 // sayGoodbye removes the member from the roster, unless no other member can take over: then the
@@ -148,7 +123,7 @@ func (d *departure) leavesFirst(node *raftlog.Node) bool {
 // stopsWithin reports whether the end of the grants can be stored, and this member saw that all others leave within
 // the last limit.
 func (d *departure) stopsWithin(limit time.Duration) bool {
-	return (d.durable || d.anchorage.configured()) && d.state.Clock.Mono()-d.allLeave < limit
+	return (d.durable() || d.anchorage.configured()) && d.state.Clock.Mono()-d.allLeave < limit
 }
 
 // silentSince returns the time since the last agreement that this member received; at most the time
@@ -181,7 +156,7 @@ var (
 // ceiling, which is safe and costs a wait.
 func (d *departure) stopInOrder(ctx context.Context) {
 	r := d.state.Roster()
-	if node := d.raft.Node(); !d.durable && !d.anchorage.configured() || !node.Leads() || len(r.Members) != 1 ||
+	if node := d.raft.Node(); !d.durable() && !d.anchorage.configured() || !node.Leads() || len(r.Members) != 1 ||
 		!r.Assigned() {
 		return
 	}
@@ -357,7 +332,7 @@ func (d *departure) stepDown() {
 // nodes back.
 func (d *departure) askOut(ctx context.Context) error {
 	d.state.Ended.Store(true)
-	server := raftlog.ServerID(d.self, d.durable)
+	server := raftlog.ServerID(d.self, d.durable())
 	return d.formation.AtLeader(ctx, wire.PathLeave, wire.LeaveRequest{Incarnation: d.self, Server: string(server),
 		Failed: true})
 }

@@ -2,12 +2,10 @@ package grid
 
 import (
 	"context"
-	"log/slog"
 	"sync"
 	"time"
 
 	"github.com/snowgrid/snowgrid/grid/internal/api"
-	"github.com/snowgrid/snowgrid/grid/internal/state"
 	"github.com/snowgrid/snowgrid/internal/signal"
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
@@ -15,15 +13,10 @@ import (
 // dismissal is an operator's request that this member leave the grid. It hands its tables over and
 // leaves at its own pace, like a stopped member; Dismissed reports it to the embedding program.
 type dismissal struct {
-	state *state.State
-	log   *slog.Logger
+	*deps
 
 	once sync.Once
 	done chan struct{} // closed when the member is dismissed
-}
-
-func newDismissal(s *state.State, log *slog.Logger) *dismissal {
-	return &dismissal{state: s, log: log, done: make(chan struct{})}
 }
 
 // calls returns the call by which the leader dismisses this member.

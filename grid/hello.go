@@ -14,13 +14,6 @@ import (
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
-func (m *Member) record() roster.Member {
-	return roster.Member{
-		Incarnation: m.self, API: m.addrs.API, Raft: m.addrs.Raft, Gossip: m.addrs.Gossip, Durable: m.cfg.DataDir != "",
-		Zone: m.cfg.Zone,
-	}
-}
-
 // serveHello returns this member's view.
 func (m *Member) serveHello(_ context.Context, in wire.HelloRequest) (wire.HelloResponse, error) {
 	r := m.state.Roster()

@@ -4,12 +4,10 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"log/slog"
 	"slices"
 	"sync"
 	"time"
 
-	"github.com/snowgrid/snowgrid/grid/internal/gossip"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/security"
@@ -19,10 +17,10 @@ import (
 // watches, or Security.GossipKey. Operators change them by calls, which any member forwards to all
 // (keyringcalls.go).
 type keyring struct {
-	source keySource // nil: clear text but for the configuration's key
-	single []byte    // Security.GossipKey
-	gossip *gossip.Gossip
-	log    *slog.Logger
+	*deps
+
+	source  keySource // nil: clear text but for the configuration's key
+	exposed bool      // the API is in clear text, and others than this machine reach it
 
 	mu    sync.Mutex // one change at a time
 	known [][]byte   // the keys in the files, as of the last change of either
@@ -185,7 +183,7 @@ func (k *keyring) save(keys [][]byte) {
 // unsaved returns the reason why a restart would load other keys, or "". The caller holds mu.
 func (k *keyring) unsaved(keys [][]byte) string {
 	switch file := k.file(); {
-	case file == "" && !sameKeys(keys, [][]byte{k.single}):
+	case file == "" && !sameKeys(keys, [][]byte{k.cfg.gossipKey()}):
 		return "the change is only in memory: this member's key is in its configuration (Security.GossipKey, " +
 			"--gossip-key); change it there, too"
 	case file != "" && !sameKeys(keys, k.known):

@@ -12,9 +12,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/grid/internal/api"
 	"github.com/snowgrid/snowgrid/grid/internal/audit"
-	"github.com/snowgrid/snowgrid/grid/internal/formation"
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
-	"github.com/snowgrid/snowgrid/grid/internal/state"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/spelling"
@@ -26,30 +24,13 @@ import (
 // An operator changes all members' gossip keys by a call to any member. A key is used only when
 // every member has it, and removed only when none encrypts with it, so every member can always
 // decrypt the messages of every other one.
-type keyringCalls struct {
-	*keyring
 
-	self      roster.Incarnation
-	lone      bool
-	exposed   bool // the API is in clear text, and others than this machine reach it
-	state     *state.State
-	formation *formation.Formation
-	caller    api.Caller
-	audit     *audit.Log
-}
-
-// newKeyringCalls returns the keyring for a member that is being opened; its gossip is set
-// before anything is served.
-func newKeyringCalls(m *Member) *keyringCalls {
-	ring := &keyring{single: m.cfg.gossipKey(), log: m.log}
-	clear := m.creds.Credentials == nil
-	if !clear {
-		ring.source, ring.known = m.creds, m.creds.GossipKeys()
+func newKeyring(d *deps) *keyring {
+	if d.creds.Credentials == nil {
+		setting, _ := d.cfg.beyondLoopback()
+		return &keyring{deps: d, exposed: setting != ""}
 	}
-	return &keyringCalls{
-		keyring: ring, self: m.self, lone: m.lone, exposed: clear && !onlyLoopback(m.cfg), state: m.state,
-		formation: m.formation, caller: m.caller, audit: m.audit,
-	}
+	return &keyring{deps: d, source: d.creds, known: d.creds.GossipKeys()}
 }
 
 // Bounds for forwarding a request.
@@ -58,7 +39,7 @@ const (
 	setKeysParallel = 32
 )
 
-func (k *keyringCalls) calls() []*api.Call {
+func (k *keyring) calls() []*api.Call {
 	return []*api.Call{
 		api.Typed(wire.PathKeyring, k.serve),
 		api.Typed(wire.PathSetKeys, func(_ context.Context, in wire.SetKeysRequest) (wire.SetKeysResponse, error) {
@@ -68,7 +49,7 @@ func (k *keyringCalls) calls() []*api.Call {
 }
 
 // serve carries an operation out at every member.
-func (k *keyringCalls) serve(ctx context.Context, in wire.KeyringRequest) (wire.KeyringResponse, error) {
+func (k *keyring) serve(ctx context.Context, in wire.KeyringRequest) (wire.KeyringResponse, error) {
 	asked := wire.SetKeysRequest{KeyringRequest: in, AskedBy: api.WhoOf(ctx)}
 	out := wire.KeyringResponse{Fingerprint: in.Fingerprint}
 	err := k.check(&asked, &out)
@@ -98,7 +79,7 @@ func (k *keyringCalls) serve(ctx context.Context, in wire.KeyringRequest) (wire.
 }
 
 // check refuses a request that cannot be carried out, and notes its fingerprint.
-func (k *keyringCalls) check(in *wire.SetKeysRequest, out *wire.KeyringResponse) error {
+func (k *keyring) check(in *wire.SetKeysRequest, out *wire.KeyringResponse) error {
 	if k.lone {
 		return failure.Errorf(wire.ErrNotNow, "grid: this member runs alone, without gossip")
 	}
@@ -164,7 +145,7 @@ func permits(operation, print string, members []wire.KeyringMember) error {
 
 // everywhere carries an operation out at every member, and returns the outcomes in the roster's
 // order.
-func (k *keyringCalls) everywhere(ctx context.Context, members []roster.Member,
+func (k *keyring) everywhere(ctx context.Context, members []roster.Member,
 	in wire.SetKeysRequest) []wire.KeyringMember {
 	out := make([]wire.KeyringMember, len(members))
 	places := make(chan struct{}, setKeysParallel)
@@ -181,7 +162,7 @@ func (k *keyringCalls) everywhere(ctx context.Context, members []roster.Member,
 }
 
 // at carries an operation out at one member.
-func (k *keyringCalls) at(ctx context.Context, m roster.Member, in wire.SetKeysRequest) wire.KeyringMember {
+func (k *keyring) at(ctx context.Context, m roster.Member, in wire.SetKeysRequest) wire.KeyringMember {
 	var done wire.SetKeysResponse
 	var err error
 	if m.Incarnation == k.self {

@@ -2,16 +2,11 @@ package grid
 
 import (
 	"context"
-	"log/slog"
 	"sync"
 	"time"
 
-	"github.com/snowgrid/snowgrid/grid/internal/api"
 	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
-	"github.com/snowgrid/snowgrid/grid/internal/state"
-	"github.com/snowgrid/snowgrid/grid/internal/tenure"
 	"github.com/snowgrid/snowgrid/grid/internal/transport"
-	"github.com/snowgrid/snowgrid/internal/handles"
 	"github.com/snowgrid/snowgrid/internal/leader"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/signal"
@@ -21,27 +16,14 @@ import (
 // leaderMonitor probes the leader that this member follows, whenever there is a sign that it may have
 // ended or be silent. Package leader evaluates the results (Candidacy, Watch).
 type leaderMonitor struct {
-	self    roster.Incarnation
-	ownView func(context.Context, wire.HelloRequest) (wire.HelloResponse, error)
-	state   *state.State
-	clock   *handles.Clock
-	life    *tenure.Life
-	log     *slog.Logger
-	raft    *raftlog.Server
-	caller  api.Caller
+	*deps
+
+	ownView helloServer
 	signs   signal.Signal // the leader may have ended or be silent
 	doubts  signal.Signal // another voter's reports of silence
 
 	mu    sync.Mutex // guards watch
 	watch leader.Monitor
-}
-
-// newLeaderMonitor returns the monitor for a member that is being opened.
-func newLeaderMonitor(m *Member) *leaderMonitor {
-	return &leaderMonitor{
-		self: m.self, ownView: m.serveHello, state: m.state, clock: m.clock, life: m.life, log: m.log, raft: m.raft,
-		caller: m.caller, signs: signal.New(), doubts: signal.New(),
-	}
 }
 
 // Times for probes. They bound a sign's cost, even if it is wrong.

@@ -3,22 +3,14 @@ package grid
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/raft"
 	"github.com/snowgrid/snowgrid/grid/internal/api"
-	"github.com/snowgrid/snowgrid/grid/internal/audit"
-	"github.com/snowgrid/snowgrid/grid/internal/formation"
-	"github.com/snowgrid/snowgrid/grid/internal/gossip"
-	"github.com/snowgrid/snowgrid/grid/internal/host"
 	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
-	"github.com/snowgrid/snowgrid/grid/internal/state"
-	"github.com/snowgrid/snowgrid/grid/internal/tenure"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
-	"github.com/snowgrid/snowgrid/internal/handles"
 	"github.com/snowgrid/snowgrid/internal/leader"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/signal"
@@ -28,19 +20,9 @@ import (
 // leadership is this member's part as a leader of its grid, now and then. Every member may
 // become the leader, and brings the leader's calls to it (joinleave.go).
 type leadership struct {
-	self      roster.Incarnation
-	lone      bool
-	record    func() roster.Member // the roster's record of this member
-	ownView   func(context.Context, wire.HelloRequest) (wire.HelloResponse, error)
-	wall      Clock
-	state     *state.State
-	clock     *handles.Clock // of the state, sampled by the log alone
-	life      *tenure.Life
-	log       *slog.Logger
-	raft      *raftlog.Server
-	caller    api.Caller
-	formation *formation.Formation
-	gossip    *gossip.Gossip       // nil in a lone member; set before anything runs
+	*deps
+
+	ownView   helloServer
 	seen      seenPeers            // gossip's peers, converted for the machine
 	current   atomic.Pointer[lead] // the present lead, nil while another member leads
 	now       signal.Signal        // the leader's step is due, or another member leads
@@ -49,14 +31,11 @@ type leadership struct {
 	awaits    recent               // members that a request waits for
 	refusals  recent               // members that refuse calls
 	following atomic.Bool          // a request for a leader's pushes is in progress
-	anchorage *anchorage
 	dismissal *dismissal
 	shares    *numberShares // shares of the room for numbers
 	pages     pushPages     // pages of a roster being pushed to this member
 	clocks    voterClocks
-	audit     *audit.Log
 	removals  removals
-	host      *host.Host
 
 	mu      sync.Mutex // guards telling
 	telling bool       // a report of an earlier run's grant is in progress

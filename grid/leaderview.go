@@ -13,8 +13,8 @@ import (
 // so its cost does not depend on the grid's size.
 func (o *leadership) view(node *raftlog.Node) leader.View {
 	v := leader.View{
-		Roster: o.state.Roster(), Mono: o.clock.Mono(), Wall: clustertime.TickOf(o.wall.Now()), Leaving: o.state.Leaving(),
-		Peers: o.seen.of(o.gossip.Peers()),
+		Roster: o.state.Roster(), Mono: o.clock.Mono(), Wall: clustertime.TickOf(o.cfg.Clock.Now()),
+		Leaving: o.state.Leaving(), Peers: o.seen.of(o.gossip.Peers()),
 	}
 	if r := node.GivenUp(); r != nil {
 		v.Roster = r

@@ -80,10 +80,3 @@ func (l *listeners) close() {
 	_ = l.raft.Close()
 	_ = l.api.Close()
 }
-
-// onlyLoopback reports whether every listener can be reached from this machine
-// alone.
-func onlyLoopback(cfg Config) bool {
-	setting, _ := cfg.beyondLoopback()
-	return setting == ""
-}

@@ -39,7 +39,7 @@ func startAlone(t *testing.T) *Member {
 func TestStopEndsGrants(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := startAlone(t)
-		m.departure.durable = true // as if the log were on disk
+		m.cfg.DataDir = "data" // as if the log were on disk
 		s, err := m.CreateSequencer(t.Context(), "orders", sequencer.Config{})
 		if err == nil {
 			err = s.DetachLogicalNode(t.Context())
@@ -156,7 +156,7 @@ func TestMembersCallsAreAddressed(t *testing.T) {
 	m.raft = m.newServer()
 	m.formation = m.newFormation(&formation.Identity{Grid: roster.GridID{1}})
 	m.host = newHost(m)
-	m.membership = newMembershipAPI(m)
+	m.membership = &membershipAPI{deps: &m.deps}
 	api := m.newAPI()
 	served := api.Handler()
 	for _, path := range api.Paths() {

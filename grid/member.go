@@ -19,7 +19,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 
 	"github.com/snowgrid/snowgrid/internal/calls"
@@ -50,52 +49,35 @@ import (
 // Member is a running member. All methods may be called from any number of
 // goroutines. [Start] returns one; the methods of the zero value panic.
 type Member struct {
-	cfg     Config
-	lone    bool
-	quiet   bool // no logger was given
-	log     *slog.Logger
-	audit   *audit.Log
-	creds   *credentials
+	deps
+
+	quiet   bool            // no logger was given
 	library *librarylog.Log // log output of Raft, gossip and the HTTP server
-	files   *descriptors    // notes that none was left
-	clock   *handles.Clock  // sampled by the log alone; answers carry its time
 	holds   *handles.Clock  // clock of the member's own handles, also sampled by replies
-	self    roster.Incarnation
-	addrs   Addrs
 
 	stores      raftlog.Stores     // of the Raft log
 	definitions *definitions.Store // nil without a data directory
 	listeners   *listeners
-	gossip      *gossip.Gossip // nil in a lone member
-	raft        *raftlog.Server
-	host        *host.Host      // for the partitions
 	gate        *transport.Gate // members'; nil without Debug
 	members     Network         // by which gossip and Raft reach other members
 	http        *calls.Pool
-	caller      api.Caller
 	api         *api.Server
 	events      *api.Events
 	ids         *api.IDs // serves POST /v1/ids
 
-	state *state.State
-
-	formation  *formation.Formation
 	leadership *leadership
 	monitor    *leaderMonitor
-	anchorage  *anchorage
 	health     *health
 	departure  *departure
 	dismissal  *dismissal
 	overview   *overview
 	membership *membershipAPI
-	keyring    *keyringCalls
+	keyring    *keyring
 
 	identity numbering
 	handles  *client.Client // the user's handles
 
-	life *tenure.Life
-	ctx  context.Context // ends with the life
-	end  *ending
+	end *ending
 }
 
 // Addrs are a member's addresses as others reach it, host:port.
@@ -156,12 +138,10 @@ func clusterClock(cfg Config) *handles.Clock {
 
 func newMember(cfg Config) *Member {
 	m := &Member{
-		lone:   cfg.lone(),
+		deps:   deps{lone: cfg.lone(), clock: clusterClock(cfg), creds: &credentials{}},
 		quiet:  cfg.Logger == nil,
-		clock:  clusterClock(cfg),
 		holds:  clusterClock(cfg),
 		events: api.NewEvents(),
-		creds:  &credentials{},
 	}
 	m.cfg = cfg.withDefaults()
 	if m.lone && cfg.Window == 0 {
@@ -215,26 +195,20 @@ func (m *Member) open() error {
 	m.caller = api.Caller{HTTP: m.http, Hold: m.gate.Wait, Open: m.gate.Open, Refusals: &m.creds.refusals,
 		Grid: func() roster.GridID { return m.formation.Grid() }, Library: m.library,
 		Claim: func() roster.Claim { return m.state.Roster().Claim }}
-	m.dismissal = newDismissal(m.state, m.log)
-	m.monitor = newLeaderMonitor(m)
-	m.leadership = &leadership{
-		self: m.self, lone: m.lone, record: m.record, ownView: m.serveHello, wall: m.cfg.Clock, state: m.state,
-		clock: m.clock, life: m.life, log: m.log, raft: m.raft, caller: m.caller, monitor: m.monitor, now: signal.New(),
-		sooner: signal.New(), anchorage: m.anchorage, audit: m.audit, dismissal: m.dismissal, shares: newNumberShares(),
-	}
+	d := &m.deps
+	m.dismissal = &dismissal{deps: d, done: make(chan struct{})}
+	m.monitor = &leaderMonitor{deps: d, ownView: m.serveHello, signs: signal.New(), doubts: signal.New()}
+	m.leadership = &leadership{deps: d, ownView: m.serveHello, monitor: m.monitor, now: signal.New(), sooner: signal.New(),
+		dismissal: m.dismissal, shares: newNumberShares()}
 	m.http.Broken = m.leadership.disconnected
-	m.health = &health{
-		self: m.self, durable: m.cfg.DataDir != "", record: m.record, view: m.leadership.view, state: m.state, clock: m.clock,
-		ctx: m.ctx, log: m.log, raft: m.raft, anchorage: m.anchorage, notRegistered: m.identity.notRegistered,
-	}
+	m.health = &health{deps: d, view: m.leadership.view, apart: m.leadership.apart,
+		notRegistered: m.identity.notRegistered}
 	m.formation = m.newFormation(id)
-	m.leadership.formation, m.health.formation, m.health.creds = m.formation, m.formation, m.creds
 	m.host = newHost(m)
-	m.leadership.host, m.health.apart = m.host, m.leadership.apart
-	m.departure, m.overview = newDeparture(m), newOverview(m)
-	m.health.nameOf = m.overview.nameOf
-	m.membership = newMembershipAPI(m)
-	m.keyring = newKeyringCalls(m)
+	m.departure = &departure{deps: d, turn: make(chan struct{}, 1)}
+	m.overview = &overview{deps: d, health: m.health, identity: &m.identity, statuses: newStatusCache()}
+	m.membership = &membershipAPI{deps: d, gate: m.gate, leave: m.Leave, close: m.Close}
+	m.keyring = newKeyring(d)
 	m.api = m.newAPI()
 	if m.lone {
 		m.addrs = Addrs{API: "lone:0"}
@@ -254,8 +228,6 @@ func (m *Member) open() error {
 	if err := m.identity.open(m); err != nil {
 		return err
 	}
-	m.leadership.gossip, m.departure.gossip, m.overview.gossip = m.gossip, m.gossip, m.gossip
-	m.membership.gossip, m.keyring.gossip = m.gossip, m.gossip
 	m.life.Go(func() { m.api.Serve(m.listeners.api) })
 	return m.formation.Reopen()
 }
@@ -325,7 +297,7 @@ func (m *Member) gossipConfig() gossip.Config {
 // about returns this member's description of itself for gossip.
 func (m *Member) about() gossip.Peer {
 	grid, left := m.formation.Whereabouts()
-	return gossip.Peer{Raft: m.addrs.Raft, API: m.addrs.API, Durable: m.cfg.DataDir != "", Grid: grid, Left: left,
+	return gossip.Peer{Raft: m.addrs.Raft, API: m.addrs.API, Durable: m.durable(), Grid: grid, Left: left,
 		Leaving: m.state.Leaving(), FormsNone: m.formation.Expect() == 0, Name: m.cfg.MemberName, Release: wire.OwnRelease()}
 }
 
@@ -347,7 +319,7 @@ func (m *Member) run() {
 	m.life.Go(func() { m.formation.Run(m.ctx) })
 	m.identity.run(m)
 	m.life.Go(func() { m.health.advise(m.ctx) })
-	if m.anchorage.configured() && m.cfg.DataDir == "" {
+	if m.anchorage.configured() && !m.durable() {
 		m.life.Go(func() { m.reform(m.ctx) })
 	}
 }

@@ -2,7 +2,6 @@ package grid
 
 import (
 	"context"
-	"log/slog"
 	"net"
 	"strconv"
 	"sync/atomic"
@@ -10,24 +9,19 @@ import (
 
 	"github.com/snowgrid/snowgrid/grid/internal/api"
 	"github.com/snowgrid/snowgrid/grid/internal/audit"
-	"github.com/snowgrid/snowgrid/grid/internal/gossip"
 	"github.com/snowgrid/snowgrid/grid/internal/transport"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/internal/membership"
-	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
 // membershipAPI implements [membership.Member] for the paths under /membership.
 type membershipAPI struct {
-	self   roster.Incarnation
-	gate   *transport.Gate // nil without debug
-	log    *slog.Logger
-	audit  *audit.Log
-	gossip *gossip.Gossip // set before anything is served
-	done   <-chan struct{}
-	leave  func(context.Context) error
-	close  func() error
+	*deps
+
+	gate  *transport.Gate // nil without debug
+	leave func(context.Context) error
+	close func() error
 
 	started atomic.Bool // Start has returned
 	leaving atomic.Bool // it leaves by request
@@ -35,13 +29,6 @@ type membershipAPI struct {
 
 // requestedLeave bounds the time that a member may take to leave by request.
 const requestedLeave = 20 * time.Second
-
-// newMembershipAPI returns the API for a member that is being opened.
-func newMembershipAPI(m *Member) *membershipAPI {
-	return &membershipAPI{
-		self: m.self, gate: m.gate, log: m.log, audit: m.audit, done: m.ctx.Done(), leave: m.Leave, close: m.Close,
-	}
-}
 
 // ID implements [membership.Member].
 func (s *membershipAPI) ID() string { return string(s.self) }
@@ -144,6 +131,6 @@ func (s *membershipAPI) closeAfter(d time.Duration) {
 		if err := s.close(); err != nil {
 			s.log.Error("member ended with an error", "error", err)
 		}
-	case <-s.done:
+	case <-s.ctx.Done():
 	}
 }

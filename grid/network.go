@@ -2,10 +2,11 @@ package grid
 
 import (
 	"context"
-	"github.com/snowgrid/snowgrid/grid/internal/transport"
-	"github.com/snowgrid/snowgrid/internal/calls"
 	"net"
 	"time"
+
+	"github.com/snowgrid/snowgrid/grid/internal/transport"
+	"github.com/snowgrid/snowgrid/internal/calls"
 )
 
 // Network connects members; nil in Config is the machine's network. A Network that also has

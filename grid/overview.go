@@ -9,13 +9,10 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/snowgrid/snowgrid/grid/internal/api"
-	"github.com/snowgrid/snowgrid/grid/internal/gossip"
 	"github.com/snowgrid/snowgrid/grid/internal/host"
 	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
-	"github.com/snowgrid/snowgrid/grid/internal/state"
 	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
-	"github.com/snowgrid/snowgrid/internal/handles"
 	"github.com/snowgrid/snowgrid/internal/leader"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/wire"
@@ -26,42 +23,21 @@ import (
 // overview describes the grid to operators: the status from this member's view, and from all
 // members together.
 type overview struct {
-	name      string // the grid's name
-	self      roster.Incarnation
-	selfName  string // for people
-	wall      Clock
-	state     *state.State
-	clock     *handles.Clock // of the state, sampled by the log alone
-	gossip    *gossip.Gossip // nil in a lone member; set before anything runs
-	raft      *raftlog.Server
-	host      *host.Host
-	caller    api.Caller
-	health    *health
-	anchorage *anchorage
-	identity  *numbering
-	creds     *credentials
-	files     *descriptors
-	statuses  *statusCache
-}
+	*deps
 
-// newOverview returns the overview for a member that is being opened.
-func newOverview(m *Member) *overview {
-	return &overview{
-		name: m.cfg.Name, self: m.self, selfName: m.cfg.MemberName, wall: m.cfg.Clock, state: m.state, clock: m.clock,
-		raft: m.raft, host: m.host, caller: m.caller,
-		health: m.health, anchorage: m.anchorage, identity: &m.identity, creds: m.creds, files: m.files,
-		statuses: newStatusCache(),
-	}
+	health   *health
+	identity *numbering
+	statuses *statusCache
 }
 
 // local returns the status from this member's view, without sequencers.
 func (o *overview) local() Status {
 	r := o.state.Roster()
 	s := Status{
-		Grid: r.Grid.String(), Name: o.name, Version: uint64(r.Version), Settings: settingsOf(r.Settings),
-		Answering: string(o.self), AnsweringName: o.selfName, Ready: true, Settled: true, Ceiling: r.Ceiling.TimeOrZero(),
-		ClusterTime: o.clock.Now().TimeOrZero(), Wall: o.wall.Now().UTC(), Disks: disksOf(r), Sequencers: []SequencerInfo{},
-		ForeignMembers: o.gossip.ForeignMembers(),
+		Grid: r.Grid.String(), Name: o.cfg.Name, Version: uint64(r.Version), Settings: settingsOf(r.Settings),
+		Answering: string(o.self), AnsweringName: o.cfg.MemberName, Ready: true, Settled: true,
+		Ceiling: r.Ceiling.TimeOrZero(), ClusterTime: o.clock.Now().TimeOrZero(), Wall: o.cfg.Clock.Now().UTC(),
+		Disks: disksOf(r), Sequencers: []SequencerInfo{}, ForeignMembers: o.gossip.ForeignMembers(),
 	}
 	s.Advice, s.UnresolvedJoin = o.health.warning(), o.gossip.Unresolved()
 	s.Anchor, s.Identity = o.anchor(r), o.identity.info()
@@ -150,18 +126,10 @@ func (o *overview) describeMembers(s *Status, r *roster.Roster) {
 	}
 }
 
-// nameOf returns a member's name, "" if unknown.
-func (o *overview) nameOf(inc roster.Incarnation) string {
-	if inc == o.self {
-		return o.selfName
-	}
-	return o.gossip.Name(inc)
-}
-
 // nameOfMember returns the name of a present or former member, "" if unknown.
 func (o *overview) nameOfMember(r *roster.Roster, id roster.MemberID) string {
 	if id == o.self.Member() {
-		return o.selfName
+		return o.cfg.MemberName
 	}
 	for _, m := range r.Members {
 		if m.Incarnation.Member() == id {

@@ -192,7 +192,7 @@ func TestStatusOfAnEarlierBuild(t *testing.T) {
 
 // TestAnchorOfAMemberThatDoesNotLead: such a member has no record, whose grid is all zeros in JSON.
 func TestAnchorOfAMemberThatDoesNotLead(t *testing.T) {
-	o := overview{anchorage: &anchorage{}, clock: handles.NewClock()}
+	o := overview{deps: &deps{anchorage: &anchorage{}, clock: handles.NewClock()}}
 	got, err := json.Marshal(o.anchor(&roster.Roster{Anchored: true, Claim: "c"}))
 	want := `{"claim":"c","state":"","left_ms":0,"limit":"0001-01-01T00:00:00Z","record_ceiling":"0001-01-01T00:00:00Z",` +
 		`"record_grid":"00000000000000000000000000000000"}`

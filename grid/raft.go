@@ -24,7 +24,7 @@ import (
 // newServer returns this member's Raft server, which takes part in no grid yet.
 func (m *Member) newServer() *raftlog.Server {
 	cfg := raftlog.ServerConfig{
-		Self: raftlog.ServerID(m.self, m.cfg.DataDir != ""), Member: m.self, Stores: m.stores, State: m.state,
+		Self: raftlog.ServerID(m.self, m.durable()), Member: m.self, Stores: m.stores, State: m.state,
 		Life: m.life, Log: m.log, Library: m.library,
 		LeaderSeen: func() {
 			m.host.LeaderChanged()

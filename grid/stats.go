@@ -143,7 +143,7 @@ func (m *Member) Stats() Stats {
 			MembersRemoved: changes.Removals,
 		},
 		Replication: ReplicationStats{Calls: distributionOf(hosted.Replications), Lag: hosted.ReplicationLag},
-		Disk: DiskStats{Durable: m.cfg.DataDir != "", Raft: distributionOf(m.stores.Disk.Writes()),
+		Disk: DiskStats{Durable: m.durable(), Raft: distributionOf(m.stores.Disk.Writes()),
 			Definitions: distributionOf(hosted.DefinitionWrites)},
 		VoterClocks: m.leadership.voterClocks(), CertificateExpiry: m.creds.expiry(),
 	}
@@ -173,7 +173,7 @@ func HealthHandler(m *Member) http.Handler {
 func (o *leadership) voterClocks() (out []VoterClock) {
 	node := o.raft.Node()
 	if now := o.clock.Now(); node.Leads() && now > 0 {
-		o.clocks.note(o.self, clustertime.TickOf(o.wall.Now()).Sub(now).Duration(), o.clock.Mono())
+		o.clocks.note(o.self, clustertime.TickOf(o.cfg.Clock.Now()).Sub(now).Duration(), o.clock.Mono())
 		voters := map[raft.ServerID]bool{}
 		servers, _ := node.Servers()
 		for _, server := range servers {

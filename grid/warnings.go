@@ -14,7 +14,7 @@ func (m *Member) warn() {
 				"while a process from an earlier run still issues IDs, equal IDs result. To set it for one start, use `snowgrid " +
 				"init --first-life`")
 	}
-	if !m.lone && m.cfg.DataDir == "" && m.cfg.Anchor == nil {
+	if !m.lone && !m.durable() && m.cfg.Anchor == nil {
 		m.log.Warn("this member stores nothing on disk: a grid that loses all such members restarts only by the clocks of " +
 			"its next members; " +
 			"set DataDir (--data-dir), or see RELIABILITY.md, Not promised")
