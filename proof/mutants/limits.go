@@ -121,7 +121,7 @@ var limitMutants = []mutant{
 	{"limits", "a large body is read on whose caller has gone", "grid/internal/api/inputpace.go", "		case <-b.done:\n", "",
 		limitTests},
 	{"limits", "frames without calls are read as fast as they come", "grid/internal/api/inputpace.go",
-		"		c.rest(pieceRest, answered)\n", "", limitTests},
+		"		case <-time.After(pieceRest):\n", "		case <-time.After(0):\n", limitTests},
 	{"limits", "bodies rest like frames without calls", "grid/internal/api/input.go",
 		"if i.bytes <= promptBytes+i.declared {", "if i.bytes <= promptBytes {", limitTests},
 	{"limits", "an answer does not end the rest of its connection", "grid/internal/api/input.go",

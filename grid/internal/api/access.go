@@ -1,7 +1,6 @@
 package api
 
 import (
-	"cmp"
 	"maps"
 	"net/http"
 	"slices"
@@ -200,9 +199,4 @@ func accessOf(method, path string) (access, bool) {
 	}
 	row, found := accesses[method+" "+path]
 	return row, found
-}
-
-// aboutPath describes a path in a line.
-func aboutPath(path string) string {
-	return cmp.Or(accesses[onGet(path)].about, accesses[onPost(path)].about)
 }

@@ -87,7 +87,7 @@ func (a *admission) enter(p priority, left time.Duration) (leave func(), err err
 	}
 	a.requests.Add(-1)
 	a.refused.Add(1)
-	return nil, &wire.LaterError{
+	return func() {}, &wire.LaterError{
 		Message: fmt.Sprintf("grid: this member %s; try again in %v", why, overloadedRetry),
 		After:   overloadedRetry, Of: wire.ErrOverloaded,
 	}
@@ -130,11 +130,7 @@ func (a *Server) admitGrant(ctx context.Context, in any) (leave func(), err erro
 	if r.Create != nil {
 		p = create
 	}
-	leave, err = a.load.enter(p, timeLeft(ctx))
-	if err != nil {
-		return func() {}, err
-	}
-	return leave, nil
+	return a.load.enter(p, timeLeft(ctx))
 }
 
 // Fill takes every place under the request limit until empty is called: for tests. A request in

@@ -171,7 +171,8 @@ func (a *Server) newHTTP() *http.Server {
 		mux.HandleFunc(p.Method+" "+p.Path, func(w http.ResponseWriter, r *http.Request) { a.handlePath(w, r, p) })
 		mux.local[p.Path] = p.Local
 	}
-	mux.HandleFunc("GET "+wire.PathStatus, a.handleStatus)
+	mux.HandleFunc("GET "+wire.PathStatus,
+		func(w http.ResponseWriter, r *http.Request) { a.serveOutput(w, r, a.cfg.Status) })
 	mux.HandleFunc("GET "+wire.PathSettled, a.handleSettled)
 	mux.HandleFunc("POST "+wire.PathEvents, a.handleEvents)
 	mux.HandleFunc("GET "+frame.Path, a.handleFrames)
@@ -346,10 +347,8 @@ func (a *Server) addressed(target, grid, claim string, c *Call) error {
 }
 
 // opening reads requests for event streams.
-var opening = Typed(wire.PathEvents, func(context.Context, wire.EventsRequest) (wire.Done,
-	error) {
-	return wire.Done{}, nil
-})
+var opening = Typed(wire.PathEvents,
+	func(context.Context, wire.EventsRequest) (wire.Done, error) { return wire.Done{}, nil })
 
 // handleEvents writes a holder's events until one side ends the stream.
 func (a *Server) handleEvents(w http.ResponseWriter, r *http.Request) {

@@ -62,7 +62,7 @@ type places struct {
 	mu      sync.Mutex // guards the fields below
 	all     [kinds]int
 	peers   map[placeKey]*peerShare
-	refused [kinds]uint64
+	refused uint64                 // connections
 	out     map[placeKey]time.Time // until when peers are kept out
 }
 
@@ -127,7 +127,7 @@ func (p *places) enter(k placeKey) (share *peerShare, leave func(), err error) {
 			p.all[k.kind], limit.name)
 	}
 	if err != nil {
-		p.refused[k.kind]++
+		p.refused++
 		return nil, func() {}, err
 	}
 	if share == nil {
@@ -170,11 +170,8 @@ func (p *places) leave(k placeKey, share *peerShare) {
 }
 
 // refusals returns how many connections were refused because there were too many.
-func (p *places) refusals() (n uint64) {
+func (p *places) refusals() uint64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, r := range p.refused {
-		n += r
-	}
-	return n
+	return p.refused
 }

@@ -33,7 +33,7 @@ type Counts struct {
 // counts are the running counts of a server.
 type counts struct {
 	shedStreams atomic.Uint64
-	connections atomic.Int64
+	connections atomic.Int64 // open
 	accepted    atomic.Uint64
 
 	mu       sync.Mutex // guards requests
@@ -117,11 +117,3 @@ func noteCode(w http.ResponseWriter, code string) {
 		a.code = code
 	}
 }
-
-// opened counts an accepted connection, and ended a closed one.
-func (c *counts) opened() {
-	c.accepted.Add(1)
-	c.connections.Add(1)
-}
-
-func (c *counts) ended() { c.connections.Add(-1) }

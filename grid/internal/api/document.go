@@ -23,9 +23,13 @@ func (a *Server) handleDocument(t *routes) http.HandlerFunc {
 		return openapi.Build(openapi.Config{
 			Version: buildinfo.Read().Short(),
 			Serves:  func(method, path string) bool { return t.handlers[path][method] != nil && !t.local[path] },
-			Role:    leastRole,
-			Tokens:  a.cfg.Tokens != nil || a.cfg.Security == nil,
-			Status:  reflect.TypeOf(a.cfg.EmptyStatus),
+			Role: func(method, path string) string { // the least of its callers, "" for none
+				row, _ := accessOf(method, path)
+				role, _ := security.Least(row.action)
+				return string(role)
+			},
+			Tokens: a.cfg.Tokens != nil || a.cfg.Security == nil,
+			Status: reflect.TypeOf(a.cfg.EmptyStatus),
 		})
 	})
 	return func(w http.ResponseWriter, r *http.Request) {
@@ -42,11 +46,4 @@ func (a *Server) handleDocument(t *routes) http.HandlerFunc {
 			return nil
 		})
 	}
-}
-
-// leastRole returns the least role of a call's callers, "" for none.
-func leastRole(method, path string) string {
-	row, _ := accessOf(method, path)
-	role, _ := security.Least(row.action)
-	return string(role)
 }

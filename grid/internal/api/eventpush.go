@@ -30,7 +30,7 @@ func (f *framedRequests) pushEvents(r *frames.Request) (taken bool) {
 		return false
 	}
 	q := f.newQuick(r, opening, by)
-	defer q.recovered()
+	defer f.recovered(r)
 	in, err := q.admitEvents()
 	if err != nil {
 		q.reply(nil, err)

@@ -126,14 +126,6 @@ func (e *Events) leave(h attachment.HolderID, s outlet) {
 	}
 }
 
-// keepEarly keeps an event for a holder that may be opening its stream. mu must be held.
-func (e *Events) keepEarly(h attachment.HolderID, event wire.Event) {
-	if len(e.early) == earlyMax {
-		e.early = slices.Delete(e.early, 0, 1)
-	}
-	e.early = append(e.early, earlyEvent{h, event, time.Now()})
-}
-
 // takeEarly returns the events that preceded a holder's stream, and drops expired ones of other
 // holders. mu must be held.
 func (e *Events) takeEarly(h attachment.HolderID) (out []wire.Event) {
@@ -156,9 +148,12 @@ func (e *Events) Publish(holders []attachment.HolderID, event wire.Event) {
 	for _, h := range holders {
 		if s := e.streams[h]; s != nil {
 			s.put(event)
-		} else {
-			e.keepEarly(h, event)
+			continue
 		}
+		if len(e.early) == earlyMax {
+			e.early = slices.Delete(e.early, 0, 1)
+		}
+		e.early = append(e.early, earlyEvent{h, event, time.Now()})
 	}
 }
 

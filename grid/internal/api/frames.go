@@ -92,7 +92,12 @@ func (a *Server) handleFrames(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	noteCode(w, codeOK)
-	f, in := a.newFramedRequests(r), frames.Rest(conn, buffered.Reader)
+	f := &framedRequests{
+		server: a, conn: connectionOf(r), handler: a.http.Handler, log: a.cfg.Log, host: strings.Clone(r.Host),
+		remote: r.RemoteAddr, release: cloned(r.Header[wire.HeaderRelease]),
+		authorization: cloned(r.Header["Authorization"]),
+	}
+	in := frames.Rest(conn, buffered.Reader)
 	ctx := context.WithValue(a.cfg.Life.Context(), connectionKey{}, connectionOf(r))
 	if !a.cfg.Life.Go(func() { a.serveFrames(ctx, conn, in, f) }) {
 		_ = conn.Close()
@@ -143,14 +148,6 @@ type framedRequests struct {
 	release, authorization []string
 }
 
-func (a *Server) newFramedRequests(r *http.Request) *framedRequests {
-	return &framedRequests{
-		server: a, conn: connectionOf(r), handler: a.http.Handler, log: a.cfg.Log, host: strings.Clone(r.Host),
-		remote:  r.RemoteAddr,
-		release: cloned(r.Header[wire.HeaderRelease]), authorization: cloned(r.Header["Authorization"]),
-	}
-}
-
 // cloned copies a header's values, to release the memory of the others.
 func cloned(values []string) []string {
 	var out []string
@@ -193,10 +190,10 @@ func (f *framedRequests) serve(w *frames.Writer, r *frames.Request) {
 }
 
 // recovered ends the connection after a handler's panic, as the HTTP server does.
-func (f *framedRequests) recovered(w *frames.Writer) {
+func (f *framedRequests) recovered(request interface{ Abort(error) }) {
 	if reason := recover(); reason != nil {
 		f.log.Error("request panicked", "reason", fmt.Sprint(reason), "stack", string(debug.Stack()))
-		w.Abort(errPanicked)
+		request.Abort(errPanicked)
 	}
 }
 

@@ -45,9 +45,6 @@ func NewIDs(dial func(context.Context) (*client.Client, error), create func(cont
 func (i *IDs) Call() *Call { return Typed(wire.PathIDs, i.serve) }
 
 func (i *IDs) make(ctx context.Context, in wire.IDsRequest) (wire.IDsResponse, error) {
-	if err := CheckName(in.Name); err != nil {
-		return wire.IDsResponse{}, err
-	}
 	n, err := in.Count()
 	if err != nil {
 		return wire.IDsResponse{}, err

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net/http"
@@ -26,7 +27,8 @@ func (a *Server) handleIndex(t *routes) http.HandlerFunc {
 					methods = append(methods, method)
 				}
 			}
-			out.Paths = append(out.Paths, wire.PathInfo{Path: path, Methods: methods, About: aboutPath(path)})
+			out.Paths = append(out.Paths, wire.PathInfo{Path: path, Methods: methods,
+				About: cmp.Or(accesses[onGet(path)].about, accesses[onPost(path)].about)})
 		}
 		if wantsJSON(r) {
 			a.answer(w, wire.JSON, http.StatusOK, out)

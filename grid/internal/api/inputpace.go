@@ -59,17 +59,12 @@ func (c *openConn) pace(bytes int) {
 	}
 	c.piece = 0
 	if answered := c.input.excessive(); answered != nil {
-		c.rest(pieceRest, answered)
+		select {
+		case <-time.After(pieceRest):
+		case <-answered:
+		case <-c.closed:
+		}
 		return
 	}
 	runtime.Gosched()
-}
-
-// rest waits until a time has passed, the connection's next answer, or its end.
-func (c *openConn) rest(d time.Duration, answered <-chan struct{}) {
-	select {
-	case <-time.After(d):
-	case <-answered:
-	case <-c.closed:
-	}
 }

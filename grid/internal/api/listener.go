@@ -71,8 +71,10 @@ func (l *listener) Close() error {
 func (l *listener) greet(raw net.Conn) (net.Conn, error) {
 	inTurn := &turnConn{Conn: raw, from: acceptor.Host(raw.RemoteAddr())}
 	conn := &openConn{Conn: inTurn, closed: make(chan struct{})}
-	l.server.counts.opened()
-	conn.onClose(l.server.counts.ended)
+	counts := &l.server.counts
+	counts.accepted.Add(1)
+	counts.connections.Add(1)
+	conn.onClose(func() { counts.connections.Add(-1) })
 	key := placeKey{kind: inClear, host: inTurn.from}
 	out := net.Conn(conn)
 	if creds := l.server.cfg.Security; creds != nil {
@@ -153,8 +155,8 @@ const clearTextAnswer = "HTTP/1.0 400 Bad Request\r\nContent-Type: text/plain; c
 
 // answerClearText answers a clear-text request that made a handshake fail.
 func answerClearText(err error) {
-	var first tls.RecordHeaderError
-	if !errors.As(err, &first) || first.Conn == nil {
+	first, is := errors.AsType[tls.RecordHeaderError](err)
+	if !is || first.Conn == nil {
 		return
 	}
 	switch string(first.RecordHeader[:]) {
@@ -165,8 +167,8 @@ func answerClearText(err error) {
 
 // report logs why a caller was not understood; a silent one does not matter.
 func (l *listener) report(from net.Addr, err error) {
-	var silent net.Error
-	if errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) || errors.As(err, &silent) && silent.Timeout() {
+	if silent, is := errors.AsType[net.Error](err); errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) ||
+		is && silent.Timeout() {
 		return
 	}
 	l.server.cfg.Library.Report(slog.LevelWarn, "caller refused", security.Explain(err), "from", acceptor.Host(from),

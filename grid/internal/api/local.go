@@ -2,9 +2,11 @@ package api
 
 import (
 	"context"
+
 	"github.com/snowgrid/snowgrid/internal/calls"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/internal/wire"
+	"github.com/snowgrid/snowgrid/security"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -27,9 +29,12 @@ func (t localTransport) Call(ctx context.Context, addr, path string, in, out any
 		return t.http.Call(ctx, addr, path, in, out)
 	}
 	c := t.server.calls[path]
-	result, err := c.serve(asSelf(ctx), in)
+	result, err := c.serve(context.WithValue(ctx, callerKey{}, caller{peer: security.Self()}), in)
 	if err != nil {
-		return asRemote(err)
+		if wire.ErrorOf(err, 0).Code == "unavailable" { // as it would travel
+			return failure.Errorf(sequencer.ErrUnavailable, "%w", err)
+		}
+		return err
 	}
 	c.deliver(out, result)
 	return nil
@@ -40,12 +45,4 @@ func (t localTransport) Events(ctx context.Context, addr string, in wire.EventsR
 		return t.http.Events(ctx, addr, in)
 	}
 	return t.server.events.open(ctx, in.Holder), nil
-}
-
-// asRemote gives an error of a local call the code that it would travel with.
-func asRemote(err error) error {
-	if e := wire.ErrorOf(err, 0); e.Code == "unavailable" {
-		return failure.Errorf(sequencer.ErrUnavailable, "%w", err)
-	}
-	return err
 }

@@ -123,11 +123,6 @@ func callerIn(ctx context.Context) caller {
 	return caller{peer: security.Self()}
 }
 
-// asSelf returns the context of a call that this process makes, for whichever caller.
-func asSelf(ctx context.Context) context.Context {
-	return context.WithValue(ctx, callerKey{}, caller{peer: security.Self()})
-}
-
 // Authorize returns nil if a request's caller may perform an action on the named sequencer; name is ""
 // for actions without one. The audit log records each denial. Errors match security.ErrUnauthenticated
 // or security.ErrDenied.

@@ -75,11 +75,6 @@ func (a *Server) handleQuery(w http.ResponseWriter, r *http.Request, c *Call) {
 	})
 }
 
-// handleStatus serves the status to a browser or curl.
-func (a *Server) handleStatus(w http.ResponseWriter, r *http.Request) {
-	a.serveOutput(w, r, a.cfg.Status)
-}
-
 // serveOutput sends the output to a browser or curl, in JSON, once the connection has room for one more request.
 func (a *Server) serveOutput(w http.ResponseWriter, r *http.Request, output func(context.Context) (any, error)) {
 	a.serveWithRoom(w, r, func(ctx context.Context) error {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"runtime/debug"
 	"sync"
 	"time"
 
@@ -35,7 +34,7 @@ func (f *framedRequests) quick(r *frames.Request) (taken bool) {
 		return false
 	}
 	q := f.newQuick(r, c, f.caller())
-	defer q.recovered()
+	defer f.recovered(r)
 	in, err := q.admit()
 	if err != nil {
 		q.reply(nil, err)
@@ -51,7 +50,7 @@ func (f *framedRequests) newQuick(r *frames.Request, c *Call, by any) *quickRequ
 	length := int64(r.Head.Length)
 	q := &quickRequest{of: f, call: c, request: r, end: f.conn.begin(length), read: length == 0, caller: by,
 		tenure: f.server.cfg.Life.Tenure()}
-	q.ctx, _ = r.Context().(endingContext)
+	q.endingContext, _ = r.Context().(endingContext)
 	return q
 }
 
@@ -60,18 +59,14 @@ func (f *framedRequests) caller() any {
 	if f.server.cfg.Security == nil {
 		return everyone
 	}
-	return f.server.callerOf(f.conn, f.token())
-}
-
-// token is the Authorization header of the upgrade, which all requests have.
-func (f *framedRequests) token() string {
-	if len(f.authorization) == 0 {
-		return ""
+	header := ""
+	if len(f.authorization) > 0 {
+		header = f.authorization[0]
 	}
-	return f.authorization[0]
+	return f.server.callerOf(f.conn, header)
 }
 
-// endingContext is the context of a request in frames.
+// endingContext is the context of a request in frames. Functions that run after it must not wait.
 type endingContext interface {
 	context.Context
 	AfterFunc(f func()) (stop func() bool)
@@ -79,10 +74,11 @@ type endingContext interface {
 
 // quickRequest is a request that quick serves, and its context.
 type quickRequest struct {
+	endingContext
+
 	of      *framedRequests
 	call    *Call
 	request *frames.Request
-	ctx     endingContext
 	end     func(answered, read bool)
 	read    bool   // its body was
 	leave   func() // ends its admission; nil before it
@@ -157,35 +153,15 @@ func (q *quickRequest) reply(out any, err error) {
 	}
 }
 
-// recovered ends the connection of a request that made its handler panic.
-func (q *quickRequest) recovered() {
-	if reason := recover(); reason != nil {
-		q.of.log.Error("request panicked", "reason", fmt.Sprint(reason), "stack", string(debug.Stack()))
-		q.request.Abort(errPanicked)
-	}
-}
-
-// Deadline implements context.Context.
-func (q *quickRequest) Deadline() (time.Time, bool) { return q.ctx.Deadline() }
-
-// Done implements context.Context.
-func (q *quickRequest) Done() <-chan struct{} { return q.ctx.Done() }
-
-// Err implements context.Context.
-func (q *quickRequest) Err() error { return q.ctx.Err() }
-
-// AfterFunc has f called when the context ends; f must not wait.
-func (q *quickRequest) AfterFunc(f func()) (stop func() bool) { return q.ctx.AfterFunc(f) }
-
 // Value implements context.Context.
 func (q *quickRequest) Value(key any) any {
 	switch key.(type) {
 	case callerKey:
 		return q.caller
 	case whoKey:
-		return whoIs(RemoteOf(q.ctx), PeerOf(q))
+		return whoIs(RemoteOf(q.endingContext), PeerOf(q))
 	case tenure.Key:
 		return q.tenure
 	}
-	return q.ctx.Value(key)
+	return q.endingContext.Value(key)
 }
