@@ -13,8 +13,8 @@ var (
 // gossipKeyMutants weaken the gossip keys and the checks on gossip messages.
 var gossipKeyMutants = []mutant{
 	{"K1", "a datagram in clear text is believed with a key", "grid/internal/transport/gossip.go",
-		"		if plain, err = t.keys.openPacket(b, t.grid); err != nil {",
-		"		if plain, err = t.keys.openPacket(b, t.grid); err != nil && len(b) == 0 {", sealedTests},
+		"		if plain, err = t.cfg.Keys.openPacket(b, t.cfg.Grid); err != nil {",
+		"		if plain, err = t.cfg.Keys.openPacket(b, t.cfg.Grid); err != nil && len(b) == 0 {", sealedTests},
 	{"K1", "a datagram with the label of another grid is opened", "grid/internal/transport/keyring.go",
 		"	return k.open(sealed, []byte(label))", "	return k.open(sealed, nil)", sealedTests},
 	{"K1", "a message in a version that no member has", "grid/internal/transport/keyring.go",
@@ -34,7 +34,7 @@ var gossipKeyMutants = []mutant{
 	{"K2", "a greeting ends a member that has a key", "grid/internal/gossip/rejoin.go", "	if g.keys != nil {\n		if err",
 		"	if false {\n		if err", everyMessage},
 	{"K2", "a member is not told that its key differs", "grid/internal/transport/sealedstream.go",
-		"		_, _ = s.Write(answer)\n", "		_ = answer\n", sealedTests},
+		"	_, _ = s.Write(unopened())\n", "	_ = unopened\n", sealedTests},
 	{"K3", "the keys of the file are not applied to the running gossip", "grid/keyring.go",
 		"		k.apply(next, \"the file\")\n", "		_ = next\n", keyringTests},
 	{"K3", "a change in memory is undone by a reload of other files", "grid/keyring.go",

@@ -176,7 +176,7 @@ func (a *Acceptor) admit(conn net.Conn) {
 	a.mu.Lock()
 	switch {
 	case a.closed:
-	case !a.isFull(from):
+	case a.of[from] < a.cfg.PerAddress && len(a.pending) < a.cfg.Handshakes:
 		drop = nil
 		a.start(conn, from)
 	default:
@@ -203,12 +203,6 @@ func (a *Acceptor) start(conn net.Conn, from string) {
 	a.pending = append(a.pending, handshake{conn: conn, from: from, since: a.ran})
 	a.of[from]++
 	a.group.Go(func() { a.handshake(conn) })
-}
-
-// isFull reports whether no place is left for one more handshake from an address. The caller holds
-// mu.
-func (a *Acceptor) isFull(from string) bool {
-	return a.of[from] >= a.cfg.PerAddress || len(a.pending) >= a.cfg.Handshakes
 }
 
 // displaced returns the index of the handshake that a new one from an address replaces now, -1 for

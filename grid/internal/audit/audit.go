@@ -143,7 +143,8 @@ func (l *Log) admit(e Entry) (omitted int, admitted bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.mono()
-	if e.Action == Join || result(e.Err) == "failed" || isDenial(e.Err) {
+	if e.Action == Join || result(e.Err) == "failed" ||
+		errors.Is(e.Err, security.ErrDenied) || errors.Is(e.Err, security.ErrUnauthenticated) {
 		key := e.Action + "\x00" + e.Name + "\x00" + e.Who + "\x00" + wire.ErrorOf(e.Err, 0).Code
 		if last, known := l.recent[key]; known && now-last < repeatAfter {
 			l.recent[key] = now // a program that retries without end stays one action
@@ -165,11 +166,6 @@ func (l *Log) admit(e Entry) (omitted int, admitted bool) {
 	}
 	omitted, r.omitted = r.omitted, 0
 	return omitted, true
-}
-
-// isDenial reports whether an action was refused because of its caller.
-func isDenial(err error) bool {
-	return errors.Is(err, security.ErrDenied) || errors.Is(err, security.ErrUnauthenticated)
 }
 
 // bounded cuts off a text that a caller stated.

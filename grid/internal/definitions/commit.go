@@ -85,7 +85,8 @@ func (s *Store) writeAll(tx *bolt.Tx, grid roster.GridID, writes []Write) (done 
 		if changes >= commitMax {
 			break
 		}
-		if w.Whole == nil && !s.written[w.Partition] && !writtenBefore(writes[:done], w.Partition) {
+		if w.Whole == nil && !s.written[w.Partition] &&
+			!slices.ContainsFunc(writes[:done], func(before Write) bool { return before.Partition == w.Partition }) {
 			return 0, fmt.Errorf("%w: partition %d at %v", ErrGap, w.Partition, w.Position)
 		}
 		if partitions.Bucket(keyOf(w.Partition)) == nil {
@@ -102,11 +103,6 @@ func (s *Store) writeAll(tx *bolt.Tx, grid roster.GridID, writes []Write) (done 
 		return done, nil
 	}
 	return done, file.Put(keyCount, binary.BigEndian.AppendUint32(nil, count))
-}
-
-// writtenBefore reports whether one of some writes belongs to a partition.
-func writtenBefore(writes []Write, id roster.PartitionID) bool {
-	return slices.ContainsFunc(writes, func(w Write) bool { return w.Partition == id })
 }
 
 // make makes one write and returns how many records it changed.

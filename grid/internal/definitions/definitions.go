@@ -36,9 +36,6 @@ var ErrUnusable = errors.New("definitions: unusable")
 // Position is a stored table's position.
 type Position = backup.Position
 
-// Term is a partition's tenure under one owner.
-type Term = roster.Term
-
 // Record is one name in a partition.
 type Record = partition.DefinitionRecord
 

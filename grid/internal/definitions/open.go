@@ -82,10 +82,7 @@ func Open(dir string, member roster.MemberID) (*Store, error) {
 		return boltfile.UpdateInPlace(s.db, s.path, opened, change)
 	}
 	if err := boltfile.Guard(func() error {
-		return s.db.View(func(tx *bolt.Tx) error {
-			return s.read(tx,
-				member)
-		})
+		return s.db.View(func(tx *bolt.Tx) error { return s.read(tx, member) })
 	}); err != nil {
 		_ = s.db.Close()
 		return nil, failure.Errorf(ErrUnusable, "%s: %w", s.path, err)

@@ -22,18 +22,13 @@ type Page struct {
 // returns false if nothing is stored for the partition.
 func (s *Store) Page(id roster.PartitionID, after string, revision uint64, weight int) (Page, bool, error) {
 	return view(s, id, func(b *bolt.Bucket) (p Page, err error) {
-		if p.Revision = revisionOf(id, b); p.Revision != revision {
+		// The head has position, count and sum, so it differs after every write.
+		if p.Revision = max(1, digest(keyOf(id), b.Get(keyHead))); p.Revision != revision {
 			after = ""
 		}
 		err = p.fill(keyOf(id), b, []byte(after), weight)
 		return p, err
 	})
-}
-
-// revisionOf returns a stored table's revision: its head has position, count and sum, so it differs
-// after every write.
-func revisionOf(id roster.PartitionID, b *bolt.Bucket) uint64 {
-	return max(1, digest(keyOf(id), b.Get(keyHead)))
 }
 
 // fill reads the records that follow a name.

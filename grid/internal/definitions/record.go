@@ -8,6 +8,7 @@ import (
 	"github.com/snowgrid/snowgrid/grid/internal/boltfile"
 	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
+	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -150,7 +151,7 @@ func decodeHead(key, value []byte) (h head, err error) {
 		switch f.tag {
 		case tagAtTerm:
 			n, err = f.number()
-			h.Term = Term(n)
+			h.Term = roster.Term(n)
 		case tagAtNumber:
 			h.Number, err = f.number()
 		case tagBase:

@@ -29,12 +29,6 @@ func (c *clash) set(reason error) (changed bool) {
 	return changed
 }
 
-func (c *clash) now() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.reason
-}
-
 // CloneAdvice is the remedy for an identity that is in use.
 const CloneAdvice = "stop one of the two processes, and start a new member with an empty data directory: a data " +
 	"directory must not be copied"
@@ -54,4 +48,8 @@ func (f *Formation) NoteRefusal(err error) {
 
 // Clash returns why the leader does not let this member in, nil if it does: its identity
 // is in use.
-func (f *Formation) Clash() error { return f.clash.now() }
+func (f *Formation) Clash() error {
+	f.clash.mu.Lock()
+	defer f.clash.mu.Unlock()
+	return f.clash.reason
+}

@@ -38,7 +38,9 @@ func openDefinitions(id *Identity) (*definitions.Store, error) {
 	}
 	switch {
 	case errors.Is(err, definitions.ErrUnusable):
-		return nil, lostDisk(id.Member, err)
+		return nil, refusal.Invalid("DataDir: %v; member %s's definitions are lost with it. If you cannot restore the last "+
+			"copy of this directory:  run `snowgrid forget %s` at another member, then start with an empty directory as a new "+
+			"member", err, id.Member, id.Member)
 	case err != nil:
 		return nil, refusal.Invalid("DataDir: %v", err)
 	}
@@ -50,13 +52,6 @@ func openDefinitions(id *Identity) (*definitions.Store, error) {
 				filepath.Join(id.dir, definitions.File), grid, identityFile, gridName(id.Grid))
 	}
 	return store, nil
-}
-
-func lostDisk(member roster.MemberID, err error) error {
-	return refusal.Invalid("DataDir: %v; member %s's definitions are lost with it. If you cannot restore the last copy "+
-		"of this directory:  "+
-		"run `snowgrid forget %s` at another member, then start with an empty directory as a new member", err,
-		member, member)
 }
 
 func gridName(g roster.GridID) string {

@@ -80,25 +80,20 @@ func (f *Formation) Init(ctx context.Context, in wire.InitRequest) (wire.InitRes
 	return inBackground(ctx, f.life, func() (wire.InitResponse, error) { return f.initGrid(in) })
 }
 
-// outcome is an operation's result.
-type outcome[T any] struct {
-	value T
-	err   error
-}
-
-// inBackground runs f to its end and waits for that, or for ctx.
+// inBackground runs work to its end and waits for that, or for ctx.
 func inBackground[T any](ctx context.Context, life *tenure.Life, work func() (T, error)) (T, error) {
-	var none T
-	answers := make(chan outcome[T], 1)
+	var value, none T
+	var err error
+	done := make(chan struct{})
 	if !life.Go(func() {
-		value, err := work()
-		answers <- outcome[T]{value: value, err: err}
+		defer close(done)
+		value, err = work()
 	}) {
 		return none, refusal.ErrClosed
 	}
 	select {
-	case a := <-answers:
-		return a.value, a.err
+	case <-done:
+		return value, err
 	case <-ctx.Done():
 		return none, fmt.Errorf("the operation continues in the background; check its result with `snowgrid status`: %w",
 			ctx.Err())

@@ -120,7 +120,11 @@ func Start(ctx context.Context, cfg Config) (*Gossip, error) {
 	}
 	g.transport, err = transport.NewGossip(ctx, transport.GossipConfig{
 		Network: cfg.Network, Grid: cfg.Name, Bind: cfg.Bind, AdvertiseHost: cfg.AdvertiseHost, Keys: g.keys,
-		Release: wire.OwnRelease(), Refused: g.reportRefused, News: g.news.Send, NotAccepted: cfg.NotAccepted,
+		Release: wire.OwnRelease(), News: g.news.Send, NotAccepted: cfg.NotAccepted,
+		Refused: func(err error) {
+			cfg.Library.Report(slog.LevelWarn, "gossip message refused", "a process has another gossip key", "error",
+				err.Error())
+		},
 	})
 	if err != nil {
 		return nil, refusal.Invalid("GossipAddr: %v", err)

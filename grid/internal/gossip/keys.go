@@ -3,7 +3,6 @@ package gossip
 import (
 	"cmp"
 	"errors"
-	"log/slog"
 
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
 	"github.com/snowgrid/snowgrid/grid/internal/transport"
@@ -25,12 +24,6 @@ func (g *Gossip) SetKeys(keys [][]byte) error {
 	return g.keys.Set(keys)
 }
 
-// reportRefused logs messages from processes that have another key, or none.
-func (g *Gossip) reportRefused(err error) {
-	g.cfg.Library.Report(slog.LevelWarn, "gossip message refused", "a process has another gossip key", "error",
-		err.Error())
-}
-
 // Hindrance returns the reason that this member has no peers, if a dialed process has given one:
 // another key, name or release. It is a hint, since in a gossip with a key that process has proved
 // nothing.
@@ -48,14 +41,13 @@ func (g *Gossip) Refused() error {
 	if g == nil {
 		return nil
 	}
-	var key *transport.KeyRefusedError
-	var name *transport.NameRefusedError
-	var release *transport.ReleaseRefusedError
-	last := g.transport.Refusal()
-	switch {
-	case errors.As(g.transport.KeyRefusal(), &key) && g.search.failed(key.Addr):
+	if key, is := errors.AsType[*transport.KeyRefusedError](g.transport.KeyRefusal()); is && g.search.failed(key.Addr) {
 		return key
-	case errors.As(last, &name) && g.search.failed(name.Addr), errors.As(last, &release) && g.search.failed(release.Addr):
+	}
+	last := g.transport.Refusal()
+	name, isName := errors.AsType[*transport.NameRefusedError](last)
+	release, isRelease := errors.AsType[*transport.ReleaseRefusedError](last)
+	if isName && g.search.failed(name.Addr) || isRelease && g.search.failed(release.Addr) {
 		return last
 	}
 	return nil

@@ -78,15 +78,10 @@ func (p Pace) withDefaults() Pace {
 	return p
 }
 
-// spreadEvery is the time between messages that spread news.
-func (p Pace) spreadEvery() time.Duration {
-	return min(2*p.withDefaults().Interval, spreadMax)
-}
-
 func (p Pace) apply(conf *memberlist.Config) {
 	p = p.withDefaults()
 	conf.ProbeInterval, conf.ProbeTimeout = p.Interval, p.Timeout
 	conf.SuspicionMult, conf.SuspicionMaxTimeoutMult = p.Cycles, suspicionSpread
 	conf.AwarenessMaxMultiplier = max(1, min(conf.AwarenessMaxMultiplier, int(probeMost/p.Interval)))
-	conf.GossipInterval, conf.PushPullInterval = p.spreadEvery(), max(pushPullEvery, p.Interval)
+	conf.GossipInterval, conf.PushPullInterval = min(2*p.Interval, spreadMax), max(pushPullEvery, p.Interval)
 }

@@ -80,7 +80,9 @@ func (g *Gossip) dial(addrs []string) {
 		})
 	}
 	wg.Wait()
-	g.search.note(failed)
+	g.search.mu.Lock()
+	defer g.search.mu.Unlock()
+	g.search.noAnswer = failed
 }
 
 // dialError returns the text of memberlist's error of a join in one line.
@@ -172,12 +174,10 @@ func (g *Gossip) failRefused() {
 		}
 		return
 	}
-	var otherName *transport.NameRefusedError
-	var otherRelease *transport.ReleaseRefusedError
-	switch err := g.transport.Refusal(); {
-	case errors.As(err, &otherName):
-		g.cfg.State.Fail(refusal.Invalid("Name: %v", otherName))
-	case errors.As(err, &otherRelease):
-		g.cfg.State.Fail(refusal.Invalid("release: %v", otherRelease))
+	err := g.transport.Refusal()
+	if name, is := errors.AsType[*transport.NameRefusedError](err); is {
+		g.cfg.State.Fail(refusal.Invalid("Name: %v", name))
+	} else if release, is := errors.AsType[*transport.ReleaseRefusedError](err); is {
+		g.cfg.State.Fail(refusal.Invalid("release: %v", release))
 	}
 }

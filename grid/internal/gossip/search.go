@@ -28,13 +28,6 @@ type search struct {
 	noAnswer map[string]error // addresses without an answer in the last round
 }
 
-// note records the addresses that did not answer in a round.
-func (s *search) note(noAnswer map[string]error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.noAnswer = noAnswer
-}
-
 // failed reports whether an address did not answer in the last round.
 func (s *search) failed(addr string) bool {
 	s.mu.Lock()

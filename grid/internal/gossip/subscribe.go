@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/snowgrid/snowgrid/grid/internal/transport"
@@ -55,21 +54,18 @@ func (g *Gossip) Subscribe(ctx context.Context, addr string) error {
 
 // join exchanges states with the member at an IP:port, unless it is already a peer.
 func (g *Gossip) join(addr string) error {
-	known := func(p Peer) bool { return p.Gossip == addr }
-	if slices.ContainsFunc(g.Peers(), known) {
+	if _, known := g.Find(func(p Peer) bool { return p.Gossip == addr }); known {
 		return nil
 	}
 	_, err := g.list.Join([]string{addr})
 	if err == nil {
 		return nil
 	}
-	var refused *transport.NameRefusedError
-	if errors.As(g.transport.Refusal(), &refused) && refused.Addr == addr {
-		return failure.Errorf(wire.ErrForeignGrid, "%w", refused)
+	if name, is := errors.AsType[*transport.NameRefusedError](g.transport.Refusal()); is && name.Addr == addr {
+		return failure.Errorf(wire.ErrForeignGrid, "%w", name)
 	}
-	var differs *transport.KeyRefusedError
-	if errors.As(g.transport.KeyRefusal(), &differs) && differs.Addr == addr {
-		return differs
+	if key, is := errors.AsType[*transport.KeyRefusedError](g.transport.KeyRefusal()); is && key.Addr == addr {
+		return key
 	}
 	if strings.Contains(err.Error(), errForeign.Error()) { // memberlist keeps the text alone
 		return failure.Errorf(wire.ErrForeignGrid, "grid: the member at %s belongs to another grid of the same name; %s",

@@ -3,6 +3,7 @@ package gossip
 import (
 	"context"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -42,12 +43,7 @@ func (g *Gossip) Suspect(ctx context.Context, inc roster.Incarnation) error {
 func (g *Gossip) Failing() []roster.Incarnation {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	out := []roster.Incarnation{}
-	for inc := range g.failing {
-		out = append(out, inc)
-	}
-	slices.Sort(out)
-	return out
+	return slices.Sorted(maps.Keys(g.failing))
 }
 
 // Log lines by which memberlist reports a failed probe: a ping without an answer, and any failed
@@ -93,20 +89,15 @@ func (l probeLog) Write(line []byte) (int, error) {
 // noteUnanswered records and signals a peer's failed probe. memberlist may hold its lock.
 func (g *Gossip) noteUnanswered(name string) {
 	inc := roster.Incarnation(name)
-	if g.setFailing(inc) && g.cfg.Unanswered != nil {
-		g.cfg.Unanswered(inc)
-	}
-}
-
-// setFailing records that a member did not answer a probe, and reports whether it is a peer.
-func (g *Gossip) setFailing(inc roster.Incarnation) bool {
 	g.mu.Lock()
-	defer g.mu.Unlock()
 	_, peer := g.alive[inc]
 	if peer {
 		g.failing[inc] = struct{}{}
 	}
-	return peer
+	g.mu.Unlock()
+	if peer && g.cfg.Unanswered != nil {
+		g.cfg.Unanswered(inc)
+	}
 }
 
 // NotifyPingComplete implements memberlist.PingDelegate: a peer has answered a probe.

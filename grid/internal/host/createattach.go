@@ -23,9 +23,6 @@ func (h *Host) createOrPassOn(ctx context.Context, in wire.CreateRequest) (wire.
 	}
 	return atOwner(ctx, h, in.Name, wire.PathRelayCreate,
 		wire.RelayCreateRequest{Caller: api.CallerOf(ctx), Create: in}, func() (wire.SequencerResponse, error) {
-			if in.Attach == nil {
-				return h.createHere(ctx, in)
-			}
 			return h.createAndAttach(ctx, in)
 		})
 }
@@ -77,10 +74,6 @@ func (d *deps) ownerElsewhere(name string) (owner roster.Member, elsewhere bool)
 	return owner, found && owner.Incarnation != d.self
 }
 
-func (d *deps) partitionOf(name string) int {
-	return int(roster.PartitionOf(name, len(d.state.Roster().Partitions)))
-}
-
 // slowOwner is the delay after which a relayed request looks for another owner and has the current one
 // probed.
 const slowOwner = 150 * time.Millisecond
@@ -91,8 +84,8 @@ func (h *Host) passOn(ctx context.Context, owner roster.Member, name, path strin
 	defer cancel()
 	slow := time.AfterFunc(slowOwner, func() {
 		if h.cfg.Awaited != nil {
-			h.cfg.Awaited(wire.DirectoryRequest{Partition: h.partitionOf(name), NotAt: owner.API,
-				Wait: wire.MaxDirectoryWait}, owner)
+			id := roster.PartitionOf(name, len(h.state.Roster().Partitions))
+			h.cfg.Awaited(wire.DirectoryRequest{Partition: int(id), NotAt: owner.API, Wait: wire.MaxDirectoryWait}, owner)
 		}
 		for {
 			changed := h.state.Changed()
@@ -136,16 +129,16 @@ func (h *Host) RelayCreate(ctx context.Context, in wire.RelayCreateRequest) (wir
 	if err := h.Charge(ctx, security.Create, name); err != nil {
 		return wire.SequencerResponse{}, err
 	}
-	if in.Create.Attach == nil {
-		return h.createHere(ctx, in.Create)
-	}
 	return h.createAndAttach(ctx, in.Create)
 }
 
-// createAndAttach creates a sequencer and then attaches to it, as two requests would. Nothing
-// is created if the attach is malformed. An attach that is refused is in the answer: the
+// createAndAttach creates a sequencer and then attaches to it if requested, as two requests would.
+// Nothing is created if the attach is malformed. An attach that is refused is in the answer: the
 // sequencer exists.
 func (h *Host) createAndAttach(ctx context.Context, in wire.CreateRequest) (wire.SequencerResponse, error) {
+	if in.Attach == nil {
+		return h.createHere(ctx, in)
+	}
 	if err := h.checkAttach(in.Attach.Request(wire.SequencerResponse{})); err != nil {
 		return wire.SequencerResponse{}, err
 	}

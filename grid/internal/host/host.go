@@ -6,6 +6,10 @@ package host
 
 import (
 	"context"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+
 	"github.com/snowgrid/snowgrid/grid/internal/api"
 	"github.com/snowgrid/snowgrid/grid/internal/audit"
 	"github.com/snowgrid/snowgrid/grid/internal/definitions"
@@ -14,12 +18,11 @@ import (
 	"github.com/snowgrid/snowgrid/grid/internal/tenure"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/handles"
+	"github.com/snowgrid/snowgrid/internal/leader"
 	"github.com/snowgrid/snowgrid/internal/roster"
+	"github.com/snowgrid/snowgrid/internal/signal"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/partition"
-	"log/slog"
-	"sync"
-	"sync/atomic"
 )
 
 // Config has the dependencies of a host.
@@ -118,8 +121,11 @@ func (h *Host) Reset() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.actors = map[roster.PartitionID]*actor{}
-	h.reports.Store(newReports())
-	h.reach.reset()
+	h.reports.Store(&reports{held: map[roster.Replica]roster.Version{},
+		persisted: map[roster.PartitionID]roster.Version{}, added: signal.New()})
+	h.reach.mu.Lock()
+	defer h.reach.mu.Unlock()
+	h.reach.record, h.reach.apart = leader.NewReach(), nil
 }
 
 // LeaderChanged has the reports to the leader sent again: it may be another one.

@@ -111,8 +111,7 @@ func (l *limits) nodesOf(ctx context.Context, name string, nodes int) partition.
 }
 
 func (l *limits) setQuota(ctx context.Context, c *partition.Claim) {
-	d := c.Ref.Definition
-	c.Peer, c.Quota = peerOf(ctx), l.nodesOf(ctx, d.Name(), c.Ref.Nodes())
+	c.Peer, c.Quota = peerOf(ctx), l.nodesOf(ctx, c.Ref.Definition.Name(), c.Ref.Nodes())
 }
 
 func (l *limits) refusedByQuota(ctx context.Context, kind Refusal, action security.Action, name string, err error) {

@@ -31,12 +31,6 @@ type reacher struct {
 	reports atomic.Pointer[reports]
 }
 
-func (r *reach) reset() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.record, r.apart = leader.NewReach(), nil
-}
-
 // Unreached returns the members that do not answer this one while others do, sorted.
 func (c *reacher) Unreached() []roster.Incarnation {
 	c.reach.mu.Lock()
@@ -151,7 +145,5 @@ func (c *reacher) noteApart(record *leader.Reach) {
 	} else {
 		c.log.Info("every member is reached again")
 	}
-	if r := c.reports.Load(); r.unreach(apart) {
-		c.life.Background(func(ctx context.Context) { c.reportAllHeld(ctx, r) })
-	}
+	c.report(func(r *reports) { r.unreached = apart })
 }

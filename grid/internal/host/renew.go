@@ -39,7 +39,8 @@ func (h *Host) Renew(ctx context.Context, in wire.RenewRequest) (wire.RenewRespo
 		Sets:  make([]clustertime.Tick, len(in.Sets)), Results: make([]wire.RenewResult, len(in.Claims)),
 	}
 	groups := h.byPartition(in.Claims)
-	h.noteUsed(usable(ctx, in.Used))
+	peer := api.PeerOf(ctx)
+	h.noteUsed(slices.DeleteFunc(slices.Clone(in.Used), func(u wire.Used) bool { return !peer.MayUse(u.Name) }))
 	h.noteHolder(ctx, in.Holder, in.About)
 	store := make(chan func(), len(in.Sets)+len(groups))
 	for i, set := range in.Sets {
@@ -79,12 +80,6 @@ func paceOf(window time.Duration, stretch float64) int64 {
 // stretched returns the time to the next renewal: a quarter of the window, up to half of it.
 func stretched(window time.Duration, stretch float64) time.Duration {
 	return window/4 + time.Duration(stretch*float64(window/4))
-}
-
-// usable returns the reports of sequencers that the caller may use.
-func usable(ctx context.Context, used []wire.Used) []wire.Used {
-	peer := api.PeerOf(ctx)
-	return slices.DeleteFunc(slices.Clone(used), func(u wire.Used) bool { return !peer.MayUse(u.Name) })
 }
 
 // renewSet returns the new end of a set's grants, 0 if the holder must present claims.

@@ -90,8 +90,7 @@ func (o *actor) acknowledged(d partition.Delivery, began time.Duration, res memb
 
 // delivered returns the job that delivers a reply to the machine.
 func (o *actor) delivered(d partition.Delivery, res member.ReplicateResponse, err error) job {
-	holds := partition.Holds{Held: res.Held, Stored: res.Stored, Newest: res.Newest, Gap: res.Gap, NotYet: res.NotYet}
-	return job{serve: func(v partition.View) { o.machine.Delivered(v, d, holds, err) }, settled: true}
+	return job{serve: func(v partition.View) { o.machine.Delivered(v, d, partition.Holds(res), err) }, settled: true}
 }
 
 func headOf(id roster.PartitionID, u partition.Update) member.ReplicateRequest {
@@ -158,7 +157,7 @@ func (h *Host) Replicate(ctx context.Context, in member.ReplicateRequest) (membe
 		leave()
 	}
 	holds, err := look(ctx, o, func(v partition.View) (partition.Holds, error) { return o.accept(v, in, u) })
-	return answerOf(holds), err
+	return member.ReplicateResponse(holds), err
 }
 
 // startReplicate is Replicate without waiting.
@@ -175,11 +174,7 @@ func (h *Host) startReplicate(ctx context.Context, in member.ReplicateRequest,
 		return
 	}
 	start(ctx, o, func(v partition.View, reply func(partition.Holds, error)) { reply(o.accept(v, in, u)) },
-		func(holds partition.Holds, _ wire.Stamp, err error) { reply(answerOf(holds), err) })
-}
-
-func answerOf(h partition.Holds) member.ReplicateResponse {
-	return member.ReplicateResponse{Held: h.Held, Stored: h.Stored, Newest: h.Newest, Gap: h.Gap, NotYet: h.NotYet}
+		func(holds partition.Holds, _ wire.Stamp, err error) { reply(member.ReplicateResponse(holds), err) })
 }
 
 // replicated checks a request, and returns its update and the target actor.
@@ -243,8 +238,8 @@ func (o *actor) accept(v partition.View, in member.ReplicateRequest, u partition
 		if p.pages < in.Pages {
 			return has, nil
 		}
-		u.Whole = &partition.TableState{Base: p.table.Base, Complete: p.table.Complete, Records: p.table.Records}
-		o.partial = partial{}
+		table := p.table
+		u.Whole, o.partial = &table, partial{}
 	}
 	holds, err := o.machine.Accept(v, u)
 	if err != nil {

@@ -46,28 +46,6 @@ func reportsAt[K comparable, R any](recorded map[K]roster.Version, version roste
 	return out
 }
 
-// newReports returns an empty record of reports.
-func newReports() *reports {
-	return &reports{held: map[roster.Replica]roster.Version{}, persisted: map[roster.PartitionID]roster.Version{},
-		added: signal.New()}
-}
-
-// unreach records the unreachable members, and reports whether the caller must start reporting.
-func (r *reports) unreach(members []roster.Incarnation) (begin bool) {
-	return r.note(func() { r.unreached = members })
-}
-
-// note records what add adds, and reports whether the caller must start reporting.
-func (r *reports) note(add func()) (begin bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	add()
-	r.added.Send()
-	begin = !r.reporting
-	r.reporting = true
-	return begin
-}
-
 // worthTelling returns the reports for the leader at a version. Without any, the reporting
 // has ended.
 func (r *reports) worthTelling(version roster.Version) (req wire.HeldRequest, worth bool) {
@@ -87,15 +65,25 @@ func (r *reports) worthTelling(version roster.Version) (req wire.HeldRequest, wo
 // ReportHeld implements partition.Member: it reports the replica to the leader, in one
 // call with other reports.
 func (o *actor) ReportHeld(held roster.Holding) {
-	if r := o.host.reports.Load(); r.note(func() { r.held[held.Replica] = held.Version }) {
-		o.host.life.Background(func(ctx context.Context) { o.host.reportAllHeld(ctx, r) })
-	}
+	o.host.report(func(r *reports) { r.held[held.Replica] = held.Version })
 }
 
 // ReportPersisted implements partition.Member, as ReportHeld does.
 func (o *actor) ReportPersisted(p roster.Persisted) {
-	if r := o.host.reports.Load(); r.note(func() { r.persisted[p.Partition] = p.Version }) {
-		o.host.life.Background(func(ctx context.Context) { o.host.reportAllHeld(ctx, r) })
+	o.host.report(func(r *reports) { r.persisted[p.Partition] = p.Version })
+}
+
+// report records what add adds to the reports, and starts to send them unless that is in progress.
+func (c *reacher) report(add func(*reports)) {
+	r := c.reports.Load()
+	r.mu.Lock()
+	add(r)
+	r.added.Send()
+	begin := !r.reporting
+	r.reporting = true
+	r.mu.Unlock()
+	if begin {
+		c.life.Background(func(ctx context.Context) { c.reportAllHeld(ctx, r) })
 	}
 }
 

@@ -81,10 +81,8 @@ func (h *Host) Stored(ctx context.Context, in member.StoredRequest) (member.Stor
 		if err != nil {
 			return member.StoredResponse{}, err
 		}
-		if err := o.put(ctx, job{serve: func(v partition.View) {
-			o.machine.StoredBy(v, in.Replica,
-				s.Position)
-		}}); err != nil {
+		j := job{serve: func(v partition.View) { o.machine.StoredBy(v, in.Replica, s.Position) }}
+		if err := o.put(ctx, j); err != nil {
 			return member.StoredResponse{}, err
 		}
 	}

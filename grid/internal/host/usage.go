@@ -56,7 +56,9 @@ func (s *usage) add(now time.Duration, u wire.Used) {
 			s.names = map[string]*nameUsage{}
 		}
 		if len(s.names) == usedNames {
-			s.dropIdle(now)
+			for _, name := range s.byWeight(now)[usedNames/2:] { // used least lately
+				delete(s.names, name)
+			}
 		}
 		n = &nameUsage{since: now}
 		s.names[u.Name] = n
@@ -64,13 +66,6 @@ func (s *usage) add(now time.Duration, u wire.Used) {
 	n.ids += u.IDs
 	n.waits += u.Waits
 	n.weight, n.at = n.weightAt(now)+float64(u.IDs), now
-}
-
-// dropIdle forgets the half of the names that were used least lately.
-func (s *usage) dropIdle(now time.Duration) {
-	for _, name := range s.byWeight(now)[usedNames/2:] {
-		delete(s.names, name)
-	}
 }
 
 // byWeight returns the names, the most recently used first.

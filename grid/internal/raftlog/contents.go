@@ -43,11 +43,10 @@ func (s Stores) Check() (c Contents, err error) {
 		c.Command = c.Command || entry.Type == raft.LogCommand
 		return nil
 	})
-	var gap errGap
-	switch {
-	case errors.As(err, &gap) && next == record.index+1:
+	if gap, is := errors.AsType[errGap](err); is && next == record.index+1 {
 		return c, snapshotLost(l.Dir, gap.before-1)
-	case err != nil:
+	}
+	if err != nil {
 		return c, damaged(l.Dir, File, err)
 	}
 	return c, nil

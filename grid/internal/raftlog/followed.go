@@ -142,10 +142,7 @@ func (n *Node) GivenUp() *roster.Roster {
 	if n == nil || n.followed == nil {
 		return nil
 	}
-	return n.followed.givenUp()
-}
-
-func (f *followed) givenUp() *roster.Roster {
+	f := n.followed
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	r := *f.follower.Log().Roster

@@ -58,12 +58,11 @@ func checkPages(path string) error {
 	options := boltfile.Options()
 	options.ReadOnly = true // reads the descriptions alone
 	_, db, err := openBolt(path, options)
-	var system *fs.PathError
-	if err != nil && !errors.Is(err, bolterrors.ErrTimeout) && !errors.As(err, &system) {
-		return boltfile.Damaged("its descriptions cannot be read: %v", err)
-	}
 	if err != nil {
-		return err
+		if _, system := errors.AsType[*fs.PathError](err); system || errors.Is(err, bolterrors.ErrTimeout) {
+			return err
+		}
+		return boltfile.Damaged("its descriptions cannot be read: %v", err)
 	}
 	return errors.Join(boltfile.Check(path), db.Close())
 }

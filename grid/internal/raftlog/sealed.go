@@ -134,23 +134,19 @@ func (e *editor) put(bucket, key, value []byte) error {
 	return b.Put(key, value)
 }
 
-func (e *editor) remove(bucket, key []byte) error {
-	b := e.tx.Bucket(bucket)
-	if old := b.Get(key); old != nil {
-		e.seal.remove(bucket, key, old)
-	}
-	return b.Delete(key)
-}
-
 // clear removes the keys of a bucket that are from first on, and not after last if that is not nil.
 func (e *editor) clear(bucket, first, last []byte) error {
 	var keys [][]byte // removing moves cursors, so look first
-	cursor := e.tx.Bucket(bucket).Cursor()
+	b := e.tx.Bucket(bucket)
+	cursor := b.Cursor()
 	for key, _ := cursor.Seek(first); key != nil && (last == nil || string(key) <= string(last)); key, _ = cursor.Next() {
 		keys = append(keys, append([]byte{}, key...))
 	}
 	for _, key := range keys {
-		if err := e.remove(bucket, key); err != nil {
+		if old := b.Get(key); old != nil {
+			e.seal.remove(bucket, key, old)
+		}
+		if err := b.Delete(key); err != nil {
 			return err
 		}
 	}

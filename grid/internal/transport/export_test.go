@@ -59,8 +59,7 @@ func (k *Keyring) SealedPacket(t testing.TB, content []byte, label string) []byt
 
 // SealedStream returns a message of a stream as memberlist has it.
 func (k *Keyring) SealedStream(content []byte, label string) ([]byte, error) {
-	sealed, err := k.seal(content, label)
-	return append(labelHeader(label), sealed...), err
+	return append(labelHeader(label), k.seal(content, label)...), nil
 }
 
 // Lead describes a server that leads, or does not.

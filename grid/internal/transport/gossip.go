@@ -47,16 +47,11 @@ type GossipConfig struct {
 // Gossip carries memberlist over a Network: its datagrams as they
 // are, its streams behind a greeting.
 type Gossip struct {
-	network   Network
-	grid      string
+	cfg       GossipConfig
 	advertise netip.AddrPort
 	socket    net.PacketConn
 	acceptor  *acceptor.Acceptor
 	limit     streamLimit // of accepted streams
-	keys      *Keyring    // nil: clear text
-	report    func(error) // of refused messages
-	news      func()      // called for relayed messages; may be nil
-	release   roster.Release
 	packets   chan *memberlist.Packet
 	ctx       context.Context // ends with Shutdown
 	cancel    context.CancelFunc
@@ -90,20 +85,8 @@ func NewGossip(ctx context.Context, cfg GossipConfig) (*Gossip, error) {
 	if s, ok := socket.(interface{ SetReadBuffer(bytes int) error }); ok {
 		_ = s.SetReadBuffer(packetReadBuffer)
 	}
-	t := &Gossip{
-		network:   cfg.Network,
-		grid:      cfg.Grid,
-		advertise: advertise,
-		socket:    socket,
-		keys:      cfg.Keys,
-		report:    cfg.Refused,
-		news:      cfg.News,
-
-		largeFrames: make(chan struct{}, largeFramesMax),
-
-		release: cfg.Release,
-		packets: make(chan *memberlist.Packet, packetQueue),
-	}
+	t := &Gossip{cfg: cfg, advertise: advertise, socket: socket, packets: make(chan *memberlist.Packet, packetQueue),
+		largeFrames: make(chan struct{}, largeFramesMax)}
 	t.ctx, t.cancel = context.WithCancel(context.Background())
 	accepting := handshakes(t.welcome)
 	accepting.Failed = cfg.NotAccepted
@@ -186,24 +169,24 @@ func (t *Gossip) receive() {
 // opens: whatever is in it, a member has sent.
 func (t *Gossip) admits(b []byte, from net.Addr) bool {
 	plain := b
-	if t.keys != nil {
+	if t.cfg.Keys != nil {
 		var err error
-		if plain, err = t.keys.openPacket(b, t.grid); err != nil {
+		if plain, err = t.cfg.Keys.openPacket(b, t.cfg.Grid); err != nil {
 			t.refuse(fmt.Errorf("%w; a datagram from %s", err, from))
 			return false
 		}
 	}
 	news, err := checkPacket(plain)
-	if err == nil && news && t.news != nil {
-		t.news()
+	if err == nil && news && t.cfg.News != nil {
+		t.cfg.News()
 	}
 	return err == nil
 }
 
 // refuse reports a message that was not opened.
 func (t *Gossip) refuse(err error) {
-	if t.report != nil {
-		t.report(err)
+	if t.cfg.Refused != nil {
+		t.cfg.Refused(err)
 	}
 }
 

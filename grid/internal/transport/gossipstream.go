@@ -59,8 +59,8 @@ func (s *gossipStream) Read(b []byte) (int, error) {
 
 // open reads how the stream opens, and returns all that memberlist is to read.
 func (s *gossipStream) open(r io.Reader) (io.Reader, error) {
-	if s.of.keys != nil {
-		frame, err := s.of.keys.readFrame(r, s.of.grid, s.of.largeFrames)
+	if s.of.cfg.Keys != nil {
+		frame, err := s.of.cfg.Keys.readFrame(r, s.of.cfg.Grid, s.of.largeFrames)
 		if err != nil {
 			return nil, err
 		}

@@ -137,7 +137,7 @@ func (t *Gossip) Refusal() error {
 func (t *Gossip) DialTimeout(addr string, timeout time.Duration) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(t.ctx, timeout)
 	defer cancel()
-	conn, err := t.network.Dial(ctx, addr)
+	conn, err := t.cfg.Network.Dial(ctx, addr)
 	if err != nil {
 		return nil, err
 	}
@@ -153,7 +153,11 @@ func (t *Gossip) introduce(ctx context.Context, conn net.Conn, addr string) erro
 	ctx, cancel := context.WithTimeout(ctx, acceptor.Timeout)
 	defer cancel()
 	interrupt := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
-	theirs, err := exchange(conn, Greeting{Name: t.grid, Release: t.release})
+	var theirs Greeting
+	_, err := conn.Write(Greeting{Name: t.cfg.Grid, Release: t.cfg.Release}.Encode())
+	if err == nil {
+		theirs, err = readGreeting(conn)
+	}
 	if !interrupt() && err == nil {
 		err = ctx.Err() // the deadline in the past stays on the stream
 	}
@@ -163,22 +167,15 @@ func (t *Gossip) introduce(ctx context.Context, conn net.Conn, addr string) erro
 	return t.judge(addr, theirs)
 }
 
-func exchange(conn net.Conn, ours Greeting) (Greeting, error) {
-	if _, err := conn.Write(ours.Encode()); err != nil {
-		return Greeting{}, err
-	}
-	return readGreeting(conn)
-}
-
 // judge refuses another grid, and a release that has no protocol in common.
 func (t *Gossip) judge(addr string, theirs Greeting) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if theirs.Name != t.grid {
-		t.refused, t.refuser = &NameRefusedError{Addr: addr, Ours: t.grid, Theirs: theirs.Name}, addr
+	if theirs.Name != t.cfg.Grid {
+		t.refused, t.refuser = &NameRefusedError{Addr: addr, Ours: t.cfg.Grid, Theirs: theirs.Name}, addr
 		return t.refused
 	}
-	if err := t.release.Meets(theirs.Release); err != nil {
+	if err := t.cfg.Release.Meets(theirs.Release); err != nil {
 		t.refused, t.refuser = &ReleaseRefusedError{Addr: addr, Cause: err}, addr
 		return t.refused
 	}
@@ -197,15 +194,15 @@ func (t *Gossip) welcome(conn net.Conn) (net.Conn, error) {
 	}
 	unfit := err
 	if err == nil {
-		unfit = t.release.Meets(theirs.Release)
+		unfit = t.cfg.Release.Meets(theirs.Release)
 	}
 	if theirs.Name == "" && err != nil { // not of snowgrid at all
 		return nil, err
 	}
-	if _, err := conn.Write(Greeting{Name: t.grid, Release: t.release}.Encode()); err != nil {
+	if _, err := conn.Write(Greeting{Name: t.cfg.Grid, Release: t.cfg.Release}.Encode()); err != nil {
 		return nil, err
 	}
-	if unfit != nil || theirs.Name != t.grid {
+	if unfit != nil || theirs.Name != t.cfg.Grid {
 		return nil, errNotGreeting
 	}
 	limited := t.limit.wrap(conn)

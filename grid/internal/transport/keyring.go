@@ -181,16 +181,14 @@ func labelHeader(label string) []byte {
 }
 
 // seal returns a message of a stream, sealed by the first key.
-func (k *Keyring) seal(message []byte, label string) ([]byte, error) {
+func (k *Keyring) seal(message []byte, label string) []byte {
 	aead := (*k.current.Load())[0].aead
 	nonce := make([]byte, sealedNonce)
-	if _, err := rand.Read(nonce); err != nil {
-		return nil, err
-	}
+	_, _ = rand.Read(nonce) // never fails
 	size := sealedMin + len(message)
 	head := binary.BigEndian.AppendUint32([]byte{gossipEncrypted}, uint32(size)) //nolint:gosec // a request is small
 	bound := slices.Concat(head, []byte(label))
-	return aead.Seal(append(append(head, sealedVersion), nonce...), nonce, message, bound), nil
+	return aead.Seal(append(append(head, sealedVersion), nonce...), nonce, message, bound)
 }
 
 func newGCM(key []byte) (cipher.AEAD, error) {

@@ -112,19 +112,17 @@ func (t *Gossip) statesRequest(told []pushNode) ([]byte, error) {
 		return nil, err
 	}
 	message := append([]byte{gossipPushPull}, body...)
-	if t.keys != nil {
-		if message, err = t.keys.seal(message, t.grid); err != nil {
-			return nil, err
-		}
+	if t.cfg.Keys != nil {
+		message = t.cfg.Keys.seal(message, t.cfg.Grid)
 	}
-	return append(labelHeader(t.grid), message...), nil
+	return append(labelHeader(t.cfg.Grid), message...), nil
 }
 
 // readStates reads the other half of an exchange of states.
 func (t *Gossip) readStates(r io.Reader) ([]pushNode, error) {
 	r = io.LimitReader(r, gossipStreamMax)
-	if t.keys != nil {
-		frame, err := t.keys.readFrame(r, t.grid, t.largeFrames)
+	if t.cfg.Keys != nil {
+		frame, err := t.cfg.Keys.readFrame(r, t.cfg.Grid, t.largeFrames)
 		if err != nil {
 			return nil, err
 		}

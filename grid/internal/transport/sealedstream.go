@@ -157,25 +157,21 @@ func (s *gossipStream) refuse(err error) {
 		return
 	}
 	s.of.refuse(fmt.Errorf("%w; a stream from %s", err, s.RemoteAddr()))
-	if s.of.keys == nil {
+	if s.of.cfg.Keys == nil {
 		return // memberlist answers
 	}
-	if answer, err := unopened(); err == nil {
-		_, _ = s.Write(answer)
-		_, _ = io.CopyN(io.Discard, s.Conn, drainMax) // until the other side ends the stream, or the deadline
-	}
+	_, _ = s.Write(unopened())
+	_, _ = io.CopyN(io.Discard, s.Conn, drainMax) // until the other side ends the stream, or the deadline
 }
 
 // unopened returns a message that no key opens: the answer of a member that has no key in
 // common. Nothing is sealed for a process that may be anyone.
-func unopened() ([]byte, error) {
+func unopened() []byte {
 	b := make([]byte, sealedHead+sealedMin+1)
-	if _, err := rand.Read(b); err != nil {
-		return nil, err
-	}
+	_, _ = rand.Read(b) // never fails
 	b[0], b[sealedHead] = gossipEncrypted, sealedVersion
 	binary.BigEndian.PutUint32(b[1:], uint32(len(b)-sealedHead))
-	return b, nil
+	return b
 }
 
 // noteKey records that the member at an address has another key.
