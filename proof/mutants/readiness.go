@@ -50,7 +50,7 @@ var readinessMutants = []mutant{
 	{"settings", "a restart does not compare settings", "grid/settings.go", "	if !known.Formed() {",
 		"	if known.Version >= 0 {", settingsTests},
 	{"settings", "settings in a snapshot are not compared", "grid/internal/raftlog/stores.go",
-		"known, err = readSnapshot(s.Snaps, meta.ID); err", "_, err = readSnapshot(s.Snaps, meta.ID); err", settingsTests},
+		"r.Roster, err = readSnapshot(s.Snaps, meta.ID); err", "_, err = readSnapshot(s.Snaps, meta.ID); err", settingsTests},
 	{"settings", "a name that is not stated is the preset one", "grid/settings.go", "	if m.cfg.unnamed {",
 		"	if m.cfg.unnamed && m.lone {", settingsTests},
 }

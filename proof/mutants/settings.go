@@ -43,7 +43,7 @@ var settingsMutants = slices.Concat(quotaMutants, []mutant{
 	{"settings", "any number of changes of settings waits", "internal/leader/settings.go",
 		"len(x.open) >= settingsPending", "len(x.open) < 0", settingsLeaderTests},
 	{"settings", "a restart forgets changes of settings", "grid/internal/raftlog/stores.go",
-		"		known, _ = known.Apply(c)\n", "		if c.Form != nil {\n			known, _ = known.Apply(c)\n		}\n",
+		"			r.Roster, _ = r.Roster.Apply(c)", "			if c.Form != nil {\n				r.Roster, _ = r.Roster.Apply(c)\n			}",
 		[]string{"./grid/gridtest", "-run", "SettingsAfterRestart"}},
 
 	{"expect", "a grid does not store how many members formed it", "grid/config.go",

@@ -19,7 +19,6 @@ import (
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/durable"
 	"github.com/snowgrid/snowgrid/internal/roster"
-	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
 // A recovery may be interrupted after any step:
@@ -113,54 +112,14 @@ func (d *recoverDir) load() (err error) {
 // read reads the log to its end, committed or not: the lost majority may have committed the
 // last entries.
 func (d *recoverDir) read() error {
-	if err := d.readSnapshot(); err != nil {
-		return err
-	}
-	first, err1 := d.stores.Logs.FirstIndex()
-	last, err2 := d.stores.Logs.LastIndex()
-	if err := errors.Join(err1, err2); err != nil {
-		return err
-	}
-	for index := max(first, d.last.Index+1); index <= last; index++ {
-		var entry raft.Log
-		if err := d.stores.Logs.GetLog(index, &entry); err != nil {
-			return err
-		}
-		d.last.Index, d.last.Term = entry.Index, entry.Term
-		switch entry.Type {
-		case raft.LogConfiguration:
-			d.servers = raft.DecodeConfiguration(entry.Data).Servers
-		case raft.LogCommand:
-			c, err := wire.DecodeCommand(entry.Data)
-			if err != nil {
-				return fmt.Errorf("entry %d: %w", index, err)
-			}
-			if next, err := d.roster.Apply(c); err == nil { // a refused one changes nothing
-				d.roster = next
-			}
-		}
-	}
-	return nil
-}
-
-// readSnapshot begins with the newest snapshot, if there is one.
-func (d *recoverDir) readSnapshot() error {
-	metas, err := d.stores.Snaps.List()
-	if err != nil || len(metas) == 0 {
-		return err
-	}
-	meta, from, err := d.stores.Snaps.Open(metas[0].ID)
+	r, err := d.stores.Replay(func(index uint64, cause error) error { return fmt.Errorf("entry %d: %w", index, cause) })
 	if err != nil {
 		return err
 	}
-	data, err := io.ReadAll(from)
-	if err := errors.Join(err, from.Close()); err != nil {
-		return err
+	d.roster, d.servers, d.last = r.Roster, r.Servers, r.Last
+	if r.Configuration != nil {
+		d.servers = raft.DecodeConfiguration(r.Configuration).Servers
 	}
-	if d.roster, err = wire.DecodeRoster(data); err != nil {
-		return err
-	}
-	d.servers, d.last.Index, d.last.Term = meta.Configuration.Servers, meta.Index, meta.Term
 	return nil
 }
 

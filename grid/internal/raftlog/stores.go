@@ -77,41 +77,61 @@ func (s Stores) newRaft(conf *raft.Config, machine raft.FSM, trans raft.Transpor
 // Known returns the roster after the newest snapshot and the log, an unformed one if they are empty.
 // It includes uncommitted entries.
 func (s Stores) Known() (*roster.Roster, error) {
+	r, err := s.Replay(func(index uint64, cause error) error {
+		return fmt.Errorf("entry %d of the roster's log is damaged, or of another version: %w", index, cause)
+	})
+	return r.Roster, err
+}
+
+// Replayed is the content of the newest snapshot and the log after it, with uncommitted entries.
+type Replayed struct {
+	Roster  *roster.Roster // an unformed one if they are empty
+	Servers []raft.Server  // of the snapshot
+	// Configuration is the last entry with a later configuration of the servers, encoded; nil for none.
+	Configuration []byte
+	Last          raft.Log // only Index and Term
+}
+
+// Replay reads the newest snapshot and the log. unreadable returns the error of an entry that is not a command.
+func (s Stores) Replay(unreadable func(index uint64, cause error) error) (r Replayed, err error) {
+	r.Roster = new(roster.Roster)
 	taken, err := s.Snaps.List()
 	if err != nil {
-		return nil, err
+		return r, err
 	}
-	known, after := new(roster.Roster), uint64(0)
-	for _, meta := range taken {
-		if known, err = readSnapshot(s.Snaps, meta.ID); err != nil {
-			return nil, err
+	if len(taken) > 0 {
+		meta := taken[0]
+		if r.Roster, err = readSnapshot(s.Snaps, meta.ID); err != nil {
+			return r, err
 		}
-		after = meta.Index
+		r.Servers, r.Last = meta.Configuration.Servers, raft.Log{Index: meta.Index, Term: meta.Term}
 	}
 	first, err := s.Logs.FirstIndex()
 	if err != nil {
-		return nil, err
+		return r, err
 	}
 	last, err := s.Logs.LastIndex()
-	if err != nil || last == 0 {
-		return known, err
+	if err != nil {
+		return r, err
 	}
-	for index := max(first, after+1); index <= last; index++ {
+	for index := max(first, r.Last.Index+1); index <= last; index++ {
 		var entry raft.Log
 		if err := s.Logs.GetLog(index, &entry); err != nil {
-			return nil, err
+			return r, err
 		}
-		if entry.Type != raft.LogCommand {
-			continue
+		r.Last.Index, r.Last.Term = entry.Index, entry.Term
+		switch entry.Type {
+		case raft.LogConfiguration:
+			r.Configuration = append([]byte{}, entry.Data...) // not nil
+		case raft.LogCommand:
+			c, err := wire.DecodeCommand(entry.Data)
+			if err != nil {
+				return r, unreadable(index, err)
+			}
+			r.Roster, _ = r.Roster.Apply(c) // as on every member, a command that is refused changes nothing
 		}
-		c, err := wire.DecodeCommand(entry.Data)
-		if err != nil {
-			return nil, fmt.Errorf("entry %d of the roster's log is damaged, or of another version: %w", index, err)
-		}
-		// As on every member, a command that is refused changes nothing.
-		known, _ = known.Apply(c)
 	}
-	return known, nil
+	return r, nil
 }
 
 func readSnapshot(snaps raft.SnapshotStore, id string) (*roster.Roster, error) {
