@@ -51,8 +51,7 @@ func (h *health) warning() string {
 	return ""
 }
 
-// advise keeps the quorum warning of the status until ctx ends, and logs its
-// beginning and its end.
+// advise keeps the status's quorum warning until ctx ends, and logs when it begins and ends.
 func (h *health) advise(ctx context.Context) {
 	timer := time.NewTimer(adviseEvery)
 	defer timer.Stop()
@@ -93,7 +92,7 @@ func (h *health) advise(ctx context.Context) {
 	}
 }
 
-// noteHang logs the beginning and the end of a disk's hang, and returns whether it hangs.
+// noteHang logs that a disk hangs or no longer hangs, and returns whether it does.
 func (h *health) noteHang(before bool) bool {
 	hang := h.raft.DiskHang()
 	switch {

@@ -103,7 +103,6 @@ func (a *anchorage) do(ctx context.Context, s anchor.Step) anchor.Outcome {
 	return anchor.Outcome{Seen: anchor.Seen{Revision: string(revision)}, Err: err}
 }
 
-// load reads the record.
 func (a *anchorage) load(ctx context.Context) (anchor.Seen, error) {
 	e, err := bounded.Do(ctx, &a.stuck, "anchor "+a.key, func(ctx context.Context) (store.Entry, error) {
 		return a.store.Load(ctx, a.key)
@@ -159,7 +158,6 @@ func (a *anchorage) now() (leader.AnchorStatus, bool) {
 	return a.status, a.known
 }
 
-// Anchor implements leader.Member.
 func (l *lead) Anchor(s anchor.Step) {
 	l.calls.Go(func() {
 		out := l.of.anchorage.do(l.ctx, s)

@@ -11,7 +11,6 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// awaitServing waits until the member serves.
 func (m *Member) awaitServing(ctx context.Context) error {
 	report := time.NewTimer(waitsQuietly)
 	defer report.Stop()

@@ -29,14 +29,12 @@ type claims struct {
 	told  librarylog.Sparse
 }
 
-// Own implements transport.Claims.
 func (c *claims) Own() (out [16]byte) {
 	bits, _ := hex.DecodeString(string(c.state.Roster().Claim))
 	copy(out[:], bits)
 	return out
 }
 
-// Admit implements transport.Claims.
 func (c *claims) Admit(claim [16]byte) error {
 	r := c.state.Roster()
 	if !r.Refuses(c.self, roster.Claim(hex.EncodeToString(claim[:]))) {

@@ -17,7 +17,7 @@ func (m *Member) Conditions() []Condition {
 	conditions := m.health.conditions()
 	out := make([]Condition, len(conditions))
 	for i, c := range conditions {
-		out[i] = Condition{Name: c.Name, Met: c.Met, Reason: c.Reason}
+		out[i] = Condition(c)
 	}
 	return out
 }
@@ -53,7 +53,6 @@ func (h *health) conditions() []wire.Condition {
 	return out
 }
 
-// lookAt looks at a condition if it makes sense.
 func lookAt(c condition, sensible bool) wire.Condition {
 	if !sensible {
 		return wire.Condition{Name: c.name}

@@ -16,7 +16,7 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
-// deps are the parts of a member that its other parts use. They are set before anything runs.
+// deps are a member's parts that its other parts use. They are set before anything runs.
 type deps struct {
 	cfg       Config
 	lone      bool

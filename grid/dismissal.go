@@ -5,7 +5,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/snowgrid/snowgrid/grid/internal/api"
 	"github.com/snowgrid/snowgrid/internal/signal"
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
@@ -17,11 +16,6 @@ type dismissal struct {
 
 	once sync.Once
 	done chan struct{} // closed when the member is dismissed
-}
-
-// calls returns the call by which the leader dismisses this member.
-func (d *dismissal) calls() []*api.Call {
-	return []*api.Call{api.Typed(wire.PathDismiss, d.serve).ForMembers()}
 }
 
 // serve begins to leave, and confirms it: the leader requires this member's own confirmation (R11).

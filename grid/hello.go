@@ -14,7 +14,6 @@ import (
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
-// serveHello returns this member's view.
 func (m *Member) serveHello(_ context.Context, in wire.HelloRequest) (wire.HelloResponse, error) {
 	r := m.state.Roster()
 	grid, attempted := m.formation.GridAndAttempt()
@@ -34,7 +33,7 @@ func (m *Member) serveHello(_ context.Context, in wire.HelloRequest) (wire.Hello
 		}
 	}
 	if in.Doubts != "" && in.Doubts == res.Leader {
-		m.monitor.doubt()
+		m.monitor.doubts.Send()
 	}
 	return res, nil
 }

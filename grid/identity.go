@@ -80,13 +80,6 @@ func (n *numbering) open(m *Member) error {
 	return nil
 }
 
-// run registers the member when the grid is ready, and renews the registration.
-func (n *numbering) run(m *Member) {
-	if n.Number != nil {
-		m.life.Go(func() { n.Number.Run(m.ctx) })
-	}
-}
-
 // await waits until the member is registered. Reasons that only an operator can change do not
 // end it: the member is part of the grid, and serves the remedy.
 func (n *numbering) await(ctx context.Context) error {

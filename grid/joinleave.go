@@ -34,8 +34,7 @@ func (o *leadership) join(ctx context.Context, in wire.JoinRequest) (wire.Member
 		return wire.MemberResponse{}, failure.Errorf(wire.ErrBadRequest, "grid: server %.80q does not belong to member %s",
 			in.Server, in.Member.Incarnation)
 	}
-	err := o.atLead(ctx, func(machine *leader.Leader, v leader.View,
-		reply func(error)) {
+	err := o.atLead(ctx, func(machine *leader.Leader, v leader.View, reply func(error)) {
 		machine.Join(v, in.Member, reply)
 	})
 	if err != nil {

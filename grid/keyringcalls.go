@@ -2,6 +2,7 @@ package grid
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -58,7 +59,7 @@ func (k *keyring) serve(ctx context.Context, in wire.KeyringRequest) (wire.Keyri
 		err = failure.Errorf(sequencer.ErrUnavailable, "%w", k.formation.NotFormed())
 	}
 	if err == nil && (in.Operation == wire.KeyringUse || in.Operation == wire.KeyringRemove) {
-		asked.Change = newKeysChange()
+		asked.Change = rand.Text()
 		list := wire.SetKeysRequest{KeyringRequest: wire.KeyringRequest{Operation: wire.KeyringList}, AskedBy: asked.AskedBy,
 			Change: asked.Change}
 		if err = permits(in.Operation, in.Fingerprint, k.everywhere(ctx, members, list)); err != nil {
@@ -186,7 +187,6 @@ func titleOf(m wire.KeyringMember) string {
 	return fmt.Sprintf("%s (%s)", m.Name, m.Incarnation)
 }
 
-// failures returns the errors of members as one, nil if there is none.
 func failures(members []wire.KeyringMember) error {
 	var errs []error
 	for _, m := range members {

@@ -1,7 +1,6 @@
 package grid
 
 import (
-	"crypto/rand"
 	"time"
 
 	"github.com/snowgrid/snowgrid/internal/failure"
@@ -23,9 +22,6 @@ type keysReservation struct {
 	by     string // its caller
 	until  time.Time
 }
-
-// newKeysChange returns an identifier for a change.
-func newKeysChange() string { return rand.Text() }
 
 // admit reserves the keys at a list, and admits the change that they are reserved for.
 func (r *keysReservation) admit(in wire.SetKeysRequest, now time.Time) error {

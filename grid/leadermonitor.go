@@ -20,7 +20,7 @@ type leaderMonitor struct {
 
 	ownView helloServer
 	signs   signal.Signal // the leader may have ended or be silent
-	doubts  signal.Signal // another voter's reports of silence
+	doubts  signal.Signal // another voter had no answer from the leader
 
 	mu    sync.Mutex // guards watch
 	watch leader.Monitor
@@ -43,9 +43,6 @@ const (
 
 // sign has the leader looked at soon. It does not block.
 func (k *leaderMonitor) sign() { k.signs.Send() }
-
-// doubt has the leader looked at because another voter had no answer from it. It does not block.
-func (k *leaderMonitor) doubt() { k.doubts.Send() }
 
 // run looks at the leader after each sign until ctx ends. A raise of the ceiling that does not come is
 // a sign, too.
@@ -206,7 +203,6 @@ func (k *leaderMonitor) leaderUnheard(node *raftlog.Node) (d time.Duration) {
 	return d
 }
 
-// answered reports whether a leader's answer has arrived since a time.
 func (k *leaderMonitor) answered(id leader.ServerID, since time.Duration) (is bool) {
 	k.note(func(w *leader.Monitor) { is = w.AnsweredSince(id, since) })
 	return is

@@ -27,8 +27,7 @@ func (o *leadership) reportTo(ctx context.Context, req wire.HeldRequest) error {
 // serveHeld makes the leader record an owner's report, and wakes its step.
 func (o *leadership) serveHeld(ctx context.Context, in wire.HeldRequest) (wire.MemberResponse, error) {
 	err := o.atLead(ctx, func(machine *leader.Leader, v leader.View, reply func(error)) {
-		due, err := machine.Reported(v, leader.Report{Owner: in.Owner, Held: in.Held, Persisted: in.Persisted,
-			Unreached: in.Unreached})
+		due, err := machine.Reported(v, leader.Report(in))
 		if due {
 			o.now.Send()
 		}

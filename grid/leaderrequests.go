@@ -44,8 +44,7 @@ func answerOf[Answer any](ctx context.Context, l *lead, request func(machine *le
 // command with a part that needs it is proposed. The error names the members that do not
 // have the protocol.
 func (o *leadership) need(ctx context.Context, p roster.Protocol, part string) error {
-	return o.atLead(ctx, func(machine *leader.Leader, v leader.View,
-		reply func(error)) {
+	return o.atLead(ctx, func(machine *leader.Leader, v leader.View, reply func(error)) {
 		machine.Need(v, p, part, reply)
 	})
 }

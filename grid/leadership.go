@@ -222,7 +222,6 @@ func (l *lead) doIfDue(f func(machine *leader.Leader, v leader.View) (due bool))
 	return true
 }
 
-// Probe implements leader.Member.
 func (l *lead) Probe(p leader.Probe) {
 	l.calls.Go(func() {
 		ctx, cancel := context.WithTimeout(l.ctx, p.Timeout+lateBy)
@@ -279,7 +278,6 @@ func (l *lead) noteClock(of roster.Incarnation, wall clustertime.Tick, began tim
 	}
 }
 
-// Propose implements leader.Member.
 func (l *lead) Propose(c roster.Command) {
 	before, began := l.of.state.Roster(), l.of.clock.Mono()
 	l.calls.Go(func() {
@@ -300,7 +298,6 @@ func (l *lead) Propose(c roster.Command) {
 	})
 }
 
-// Reconfigure implements leader.Member.
 func (l *lead) Reconfigure(c leader.Reconfiguration) {
 	l.calls.Go(func() {
 		err := l.node.Reconfigure(c.Do, raft.ServerID(c.Server), c.Member.Raft)
@@ -318,7 +315,6 @@ var operations = map[leader.Operation]string{
 	leader.Remove: "remove a server",
 }
 
-// TransferLead implements leader.Member.
 func (l *lead) TransferLead(to leader.ServerID) {
 	l.calls.Go(func() {
 		l.of.reportStep("transfer the leadership", l.node.PassLead(raft.ServerID(to)))

@@ -31,7 +31,6 @@ func (o *leadership) reportReset(c *roster.Reset, err error) {
 		"ceiling", o.state.Roster().Ceiling.Time())
 }
 
-// reportChange logs a proposed roster change.
 func (o *leadership) reportChange(r *roster.Roster, c *roster.Change, err error) {
 	if err != nil {
 		o.reportStep("change the roster", err)
@@ -72,10 +71,8 @@ func (o *leadership) reportChange(r *roster.Roster, c *roster.Change, err error)
 	}
 }
 
-// InUse implements leader.Member.
 func (l *lead) InUse(err error) { l.of.formation.NoteRefusal(refusalOf(err)) }
 
-// ReportClocks implements leader.Member.
 func (l *lead) ReportClocks(v clustertime.Verdict) {
 	if v.Held {
 		l.of.log.Warn("voters' clocks jumped ahead; cluster time follows when they agree for a minute",

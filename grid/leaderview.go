@@ -23,7 +23,7 @@ func (o *leadership) view(node *raftlog.Node) leader.View {
 		v.Draw = drawAnchor()
 	}
 	if last := o.state.LastRaise(); last != nil {
-		v.Raised = leader.Raise{Time: last.Time, At: last.At}
+		v.Raised = leader.Raise(*last)
 	}
 	servers, _ := node.Servers()
 	v.Servers = raftlog.ServersOf(servers)

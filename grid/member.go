@@ -265,7 +265,8 @@ func newHost(m *Member) *host.Host {
 // calls returns every API call except the event stream.
 func (m *Member) calls() []*api.Call {
 	return append(slices.Concat(m.host.Calls(), m.formation.Calls(), m.leadership.calls(), m.overview.listingCalls(),
-		m.dismissal.calls(), m.keyring.calls()),
+		m.keyring.calls()),
+		api.Typed(wire.PathDismiss, m.dismissal.serve).ForMembers(),
 		api.Typed(wire.PathStatus, m.overview.serve).WithLargeAnswer(),
 		m.ids.Call(),
 		api.Typed(wire.PathHello, unlessMuted(m.raft, m.serveHello)).ForTarget().OfAnyStart(),
@@ -317,7 +318,9 @@ func (m *Member) run() {
 	m.life.Go(func() { m.gossip.Rejoin(m.ctx) })
 	m.life.Go(func() { m.keyring.follow(m.ctx) })
 	m.life.Go(func() { m.formation.Run(m.ctx) })
-	m.identity.run(m)
+	if m.identity.Number != nil {
+		m.life.Go(func() { m.identity.Number.Run(m.ctx) }) // registers it when the grid is ready, and renews that
+	}
 	m.life.Go(func() { m.health.advise(m.ctx) })
 	if m.anchorage.configured() && !m.durable() {
 		m.life.Go(func() { m.reform(m.ctx) })

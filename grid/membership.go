@@ -30,10 +30,8 @@ type membershipAPI struct {
 // requestedLeave bounds the time that a member may take to leave by request.
 const requestedLeave = 20 * time.Second
 
-// ID implements [membership.Member].
 func (s *membershipAPI) ID() string { return string(s.self) }
 
-// Nodes implements [membership.Member].
 func (s *membershipAPI) Nodes() []membership.Node {
 	out := []membership.Node{}
 	for _, p := range s.gossip.Peers() {
@@ -58,14 +56,12 @@ func splitAddr(addr string) (host string, port int) {
 	return host, int(n)
 }
 
-// Subscribe implements [membership.Member].
 func (s *membershipAPI) Subscribe(ctx context.Context, addr string) error {
 	err := s.gossip.Subscribe(ctx, addr)
 	s.audit.Write(audit.Entry{Action: audit.Subscribe, Name: addr, Who: api.WhoOf(ctx), Err: err})
 	return err
 }
 
-// Unsubscribe implements [membership.Member].
 func (s *membershipAPI) Unsubscribe(ctx context.Context) (after func(), err error) {
 	if err := s.notStarted(); err != nil {
 		return nil, err
@@ -98,7 +94,6 @@ func (s *membershipAPI) leaveNow(who string) {
 	}()
 }
 
-// State implements [membership.Member].
 func (s *membershipAPI) State(ctx context.Context) (membership.State, error) {
 	suspecting, err := s.gossip.Suspecting(ctx)
 	out := membership.State{Nodes: []string{}, Suspecting: append([]string{}, texts(suspecting)...),
@@ -109,13 +104,11 @@ func (s *membershipAPI) State(ctx context.Context) (membership.State, error) {
 	return out, err
 }
 
-// Pause implements [membership.Member].
 func (s *membershipAPI) Pause(ctx context.Context, d time.Duration) {
 	s.log.Warn("debugging: gossip, Raft and calls between members are paused", "for", d, "who", api.WhoOf(ctx))
 	s.gate.Shut(d)
 }
 
-// Shutdown implements [membership.Member].
 func (s *membershipAPI) Shutdown(ctx context.Context, d time.Duration) (after func(), err error) {
 	if err := s.notStarted(); err != nil {
 		return nil, err

@@ -28,7 +28,6 @@ import (
 // auditedNumbers limits the numbers in a clean's audit line.
 const auditedNumbers = 20
 
-// identityCalls returns the calls for persistent numbers.
 func (o *leadership) identityCalls() []*api.Call {
 	return []*api.Call{
 		api.AlsoGet(relayed(o, wire.PathIdentity, o.listNumbers).WithLargeAnswer(), identityQuery),
@@ -131,7 +130,6 @@ func converted[To, From ~uint16](nodes map[string]From) map[string]To {
 	return out
 }
 
-// nextNumber answers wire.PathIdentityNext.
 func (o *leadership) nextNumber(_ context.Context, in wire.IdentityNextRequest) (wire.IdentityNextResponse, error) {
 	none := wire.IdentityNextResponse{}
 	if err := numbers.CheckName(in.Cluster, in.Name); err != nil {
@@ -144,7 +142,6 @@ func (o *leadership) nextNumber(_ context.Context, in wire.IdentityNextRequest) 
 	return wire.IdentityNextResponse{Next: r.NextNumber(in.Cluster, in.Name)}, nil
 }
 
-// applyForNumber answers wire.PathIdentityApply.
 func (o *leadership) applyForNumber(ctx context.Context, in wire.IdentityApplyRequest) (wire.IdentityApplyResponse,
 	error) {
 	err := o.identify(ctx, numbers.Command{Cluster: in.Cluster, Name: in.Name,
@@ -159,7 +156,6 @@ func (o *leadership) applyForNumber(ctx context.Context, in wire.IdentityApplyRe
 	return wire.IdentityApplyResponse{ID: in.ID, Next: o.state.Roster().NextNumber(in.Cluster, in.Name)}, nil
 }
 
-// registerNumber answers wire.PathIdentityRegister.
 func (o *leadership) registerNumber(ctx context.Context,
 	in wire.IdentityRegisterRequest) (wire.IdentityRegisterResponse, error) {
 	none := wire.IdentityRegisterResponse{}
@@ -211,7 +207,6 @@ func (o *leadership) registerNumber(ctx context.Context,
 	return out, nil
 }
 
-// cleanNumbers answers wire.PathIdentityClean.
 func (o *leadership) cleanNumbers(ctx context.Context, in wire.IdentityCleanRequest) (wire.IdentityCleanResponse,
 	error) {
 	none := wire.IdentityCleanResponse{}
@@ -237,7 +232,6 @@ func (o *leadership) cleanNumbers(ctx context.Context, in wire.IdentityCleanRequ
 	return wire.IdentityCleanResponse{Removed: append([]uint64{}, removed...)}, nil
 }
 
-// dropSet answers wire.PathIdentityDrop.
 func (o *leadership) dropSet(ctx context.Context, in wire.IdentityDropRequest) (wire.IdentityDropResponse, error) {
 	err := removalRefusal(o.identify(ctx, numbers.Command{Cluster: in.Cluster, Name: in.Name, Drop: true}))
 	o.auditSet(audit.DropSet, in.Cluster, in.Name, in.AskedBy, err)
@@ -247,7 +241,6 @@ func (o *leadership) dropSet(ctx context.Context, in wire.IdentityDropRequest) (
 	return wire.IdentityDropResponse{Next: o.state.Roster().NextNumber(in.Cluster, in.Name)}, nil
 }
 
-// importNumbers answers wire.PathIdentityImport.
 func (o *leadership) importNumbers(ctx context.Context, in wire.IdentityImportRequest) (wire.IdentityImportResponse,
 	error) {
 	none := wire.IdentityImportResponse{}
@@ -273,7 +266,6 @@ func identityQuery(q url.Values) (wire.IdentityListRequest, error) {
 		cmp.Or(err, api.CheckQuery(q, "cluster", "name", "after"))
 }
 
-// listNumbers answers wire.PathIdentity.
 func (o *leadership) listNumbers(ctx context.Context, in wire.IdentityListRequest) (wire.IdentityListResponse, error) {
 	out := wire.IdentityListResponse{Sets: []wire.IdentitySet{}}
 	if in.Name != "" && in.Cluster == "" || in.After > 0 && in.Name == "" {

@@ -79,7 +79,9 @@ func (o *overview) local() Status {
 	s.Quotas, s.Recovered = quotasOf(wire.QuotasOf(r.Quotas)), recoveredOf(r.Recovered)
 	o.describeMembers(&s, r)
 	s.describeZones(r)
-	o.describeSelf(&s)
+	quorum := o.health.quorum()
+	s.Voters, s.VotersAlive = quorum.Voters(), len(quorum.Alive)
+	s.takeReport(string(o.self), o.report(&s))
 	for i := range s.Members {
 		inc := roster.Incarnation(s.Members[i].Incarnation)
 		s.Members[i].Partitions, s.Members[i].Replicas = owned[inc], replicas[inc]
@@ -207,7 +209,6 @@ func sequencerInfoOf(ref attachment.Ref) SequencerInfo {
 		Layout: cfg.Layout, NodeRange: attachment.ShortConfig(d).NodeRange}
 }
 
-// describeSequencer returns a table's information about one sequencer.
 func describeSequencer(table *partition.Table, ref attachment.Ref, now clustertime.Tick) SequencerInfo {
 	info := sequencerInfoOf(ref)
 	info.Life, info.AttachedNodes, info.Kept = ref.Life.String(), []sequencer.NodeID{}, table.Kept(info.Name, now)

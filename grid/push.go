@@ -35,7 +35,10 @@ func (o *leadership) servePush(ctx context.Context, in wire.PushRequest) (wire.P
 	}
 	at, unfollowed, err := o.raft.Node().Push(p)
 	if err != nil {
-		return wire.PushResponse{}, wireErrorOf(err)
+		if errors.Is(err, follow.ErrForeign) || errors.Is(err, follow.ErrBackward) {
+			err = errors.Join(wire.ErrBadRequest, err)
+		}
+		return wire.PushResponse{}, err
 	}
 	if unfollowed {
 		o.follow(in.Leader)
@@ -51,14 +54,6 @@ func (o *leadership) servePush(ctx context.Context, in wire.PushRequest) (wire.P
 		res.Hello = &hello
 	}
 	return res, err
-}
-
-// wireErrorOf returns the API's error for a push error.
-func wireErrorOf(err error) error {
-	if errors.Is(err, follow.ErrForeign) || errors.Is(err, follow.ErrBackward) {
-		return errors.Join(wire.ErrBadRequest, err)
-	}
-	return err
 }
 
 // pushes tracks the rosters of other members during a lead.

@@ -49,18 +49,14 @@ func (m *Member) raftTransport(grid roster.GridID, log hclog.Logger, refused fun
 	}
 	claims := &claims{self: m.self, state: m.state, log: m.log}
 	stream := transport.NewRaftStream(watchedListener{ln, m.files.failed("raft")}, m.members, grid, claims,
-		&releases{log: m.log, clock: m.clock}, string(m.raft.Self()), m.addrs.Raft, m.creds.Credentials, raftDenied(m.audit))
+		&releases{log: m.log, clock: m.clock}, string(m.raft.Self()), m.addrs.Raft, m.creds.Credentials,
+		func(from net.Addr, who security.Peer, err error) { // its other side is not a member
+			m.audit.Write(audit.Entry{Action: string(security.Raft), Who: from.String() + " " + who.String(), Err: err})
+		})
 	stream.Broken, stream.Election = m.monitor.sign, m.stores.Disk.Election
 	m.life.Background(func(ctx context.Context) { claims.dropOthers(ctx, stream) })
 	return transport.GuardRaft(transport.NewRaft(stream, addressBook{m.gossip, m.state, m.log, new(librarylog.Sparse)},
 		log), refused), nil
-}
-
-// raftDenied returns a function that writes the audit line of a Raft stream whose other side is not a member.
-func raftDenied(lines *audit.Log) transport.Denied {
-	return func(from net.Addr, who security.Peer, err error) {
-		lines.Write(audit.Entry{Action: string(security.Raft), Who: from.String() + " " + who.String(), Err: err})
-	}
 }
 
 // nowhere is an address at which nothing listens.

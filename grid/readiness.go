@@ -159,7 +159,6 @@ const quorumLostPrefix = "quorum lost: "
 // errNotAnchored reports that the ceiling does not rise, since the anchor's limit does not.
 var errNotAnchored = errors.New("the anchor holds the ceiling back")
 
-// standing returns the member's standing now.
 func (h *health) standing() standing {
 	r, now := h.state.Roster(), h.clock.Now()
 	leaderless := h.leaderless()

@@ -17,10 +17,8 @@ type releases struct {
 	told  librarylog.Sparse
 }
 
-// Own implements transport.Releases.
 func (r *releases) Own() roster.Release { return wire.OwnRelease() }
 
-// Admit implements transport.Releases.
 func (r *releases) Admit(theirs roster.Release) error {
 	err := wire.OwnRelease().Meets(theirs)
 	if err != nil {

@@ -50,10 +50,9 @@ func (o *leadership) remove(ctx context.Context, in wire.RemoveRequest) (wire.Re
 	if err != nil {
 		return wire.RemoveResponse{}, err
 	}
-	return wire.RemoveResponse{Member: out.Member, Leaving: out.Leaving, API: out.API, Disks: out.Disks}, nil
+	return wire.RemoveResponse(out), nil
 }
 
-// Dismiss implements leader.Member.
 func (l *lead) Dismiss(d leader.Dismissal) {
 	l.of.removals.ask(d.To, audit.Remove, d.By)
 	l.calls.Go(func() {

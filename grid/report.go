@@ -59,13 +59,6 @@ func (r *MemberReport) diskCause() string {
 	return strings.TrimSuffix(r.DiskFailed, "; "+raftlog.DiskAdvice)
 }
 
-// describeSelf adds this member's description of itself, and the voters that it sees.
-func (o *overview) describeSelf(s *Status) {
-	quorum := o.health.quorum()
-	s.Voters, s.VotersAlive = quorum.Voters(), len(quorum.Alive)
-	s.takeReport(string(o.self), o.report(s))
-}
-
 // takeReport records a member's description of itself.
 func (s *Status) takeReport(of string, r *MemberReport) {
 	for i := range s.Members {

@@ -12,7 +12,6 @@ const (
 	epochEndsSoon    = 90 * 24 * time.Hour
 )
 
-// alerts reports whether there is an alert about the sequencer.
 func (q SequencerInfo) alerts(now time.Time) bool {
 	return q.usesNodes() || q.endsWithin(epochEndsWithin, now)
 }
@@ -22,7 +21,6 @@ func (q SequencerInfo) usesNodes() bool {
 	return q.Nodes > 0 && q.Attached*100 > q.NodeRange.Count(q.Nodes)*nodesUsedPercent
 }
 
-// endsWithin reports whether the epoch ends within a time.
 func (q SequencerInfo) endsWithin(d time.Duration, now time.Time) bool {
 	return !q.Exhausted.IsZero() && q.Exhausted.Sub(now) <= d
 }

@@ -29,10 +29,8 @@ func (o *leadership) serveSettings(ctx context.Context, in wire.SettingsRequest)
 	if in.IsEmpty() && o.raft.Node() != nil {
 		return o.settingsNow(ctx), nil
 	}
-	return serveOperator(ctx, o, wire.PathSettings, &in, func() (wire.SettingsResponse,
-		error) {
-		return o.setSettings(ctx, in)
-	})
+	return serveOperator(ctx, o, wire.PathSettings, &in,
+		func() (wire.SettingsResponse, error) { return o.setSettings(ctx, in) })
 }
 
 // setSettings changes settings, at the leader.
@@ -46,8 +44,7 @@ func (o *leadership) setSettings(ctx context.Context, in wire.SettingsRequest) (
 	}
 	if err == nil {
 		err = o.atLead(ctx, func(machine *leader.Leader, v leader.View, reply func(error)) {
-			machine.SetSettings(v, request,
-				reply)
+			machine.SetSettings(v, request, reply)
 		})
 	}
 	changes := changesOf(in)

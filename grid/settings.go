@@ -36,15 +36,10 @@ func (m *Member) compareSettings() error {
 	}
 	stated := m.cfg.stated()
 	err = formation.SameSettings(stored, stated)
-	if fixed := withoutChangeable(stated); err != nil && formation.SameSettings(stored, fixed) == nil {
+	stated.Backups, stated.Window, stated.Voters = roster.UnsetBackups, 0, 0 // a running grid can change these
+	if err != nil && formation.SameSettings(stored, stated) == nil {
 		err = refusal.Invalid("%v. The grid's value is from the data directory; if it was changed while this member was "+
 			"down, omit the setting for one start", err)
 	}
 	return err
-}
-
-// withoutChangeable returns settings without those fields that a running grid can change.
-func withoutChangeable(stated roster.Settings) roster.Settings {
-	stated.Backups, stated.Window, stated.Voters = roster.UnsetBackups, 0, 0
-	return stated
 }

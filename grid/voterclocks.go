@@ -31,7 +31,6 @@ type clockReading struct {
 	at     time.Duration // by this member's monotonic clock
 }
 
-// note records a reading.
 func (c *voterClocks) note(of roster.Incarnation, offset, now time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -72,7 +72,7 @@ var signMutants = []mutant{
 		"s.Calls > 0", candidacyTests},
 	{"R7", "any leader before is suspect", "internal/leader/candidacy.go", "of == s.Member && s.Calls > 0", "s.Calls > 0",
 		candidacyTests},
-	{"R7", "the other voters do not look at a leader that is doubted", "grid/hello.go", "		m.monitor.doubt()\n", "",
+	{"R7", "the other voters do not look at a leader that is doubted", "grid/hello.go", "		m.monitor.doubts.Send()\n", "",
 		reachTests},
 	{"R7", "a voter does not count the answer to its own look", "internal/leader/monitor.go",
 		"		return min(sinceHeartbeat, now-m.probed.ended)\n", "", reachTests},

@@ -88,7 +88,6 @@ type answerWriter struct {
 	code string
 }
 
-// WriteHeader implements http.ResponseWriter.
 func (w *answerWriter) WriteHeader(status int) {
 	switch {
 	case w.code != "":
@@ -100,7 +99,6 @@ func (w *answerWriter) WriteHeader(status int) {
 	w.ResponseWriter.WriteHeader(status)
 }
 
-// Write implements http.ResponseWriter.
 func (w *answerWriter) Write(body []byte) (int, error) {
 	if w.code == "" {
 		w.code = codeOK

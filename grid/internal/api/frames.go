@@ -207,7 +207,6 @@ type framedAnswer struct {
 	header http.Header
 }
 
-// Header implements http.ResponseWriter.
 func (w *framedAnswer) Header() http.Header {
 	if w.header == nil {
 		w.header = http.Header{}
@@ -215,7 +214,6 @@ func (w *framedAnswer) Header() http.Header {
 	return w.header
 }
 
-// WriteHeader implements http.ResponseWriter.
 func (w *framedAnswer) WriteHeader(status int) { w.SetStatus(status) }
 
 // FlushError lets http.ResponseController send the bytes written so far.

@@ -98,7 +98,6 @@ func (t *handshakeTurns) enter(from string, gone <-chan struct{}) *handshakeTurn
 	return nil
 }
 
-// leave ends a turn that took some processor time.
 func (t *handshakeTurns) leave(turn *handshakeTurn, took time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -147,7 +147,6 @@ type trackedBody struct {
 	ended bool
 }
 
-// Read implements io.Reader.
 func (b *trackedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	b.ended = b.ended || errors.Is(err, io.EOF)

@@ -36,7 +36,6 @@ type pacedBody struct {
 	done <-chan struct{} // closed when its caller no longer waits
 }
 
-// Read implements io.Reader.
 func (b pacedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p[:min(len(p), pieceBytes)])
 	if wait := b.rate.ReserveN(time.Now(), n).Delay(); wait > 0 {

@@ -36,7 +36,6 @@ type (
 	whoKey    struct{}
 )
 
-// identified returns the context of a request, with its caller.
 func (a *Server) identified(r *http.Request) context.Context {
 	c := a.callerOf(connectionOf(r), r.Header.Get("Authorization"))
 	return context.WithValue(context.WithValue(r.Context(), callerKey{}, c), whoKey{},

@@ -153,7 +153,6 @@ func (q *quickRequest) reply(out any, err error) {
 	}
 }
 
-// Value implements context.Context.
 func (q *quickRequest) Value(key any) any {
 	switch key.(type) {
 	case callerKey:

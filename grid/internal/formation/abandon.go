@@ -83,7 +83,6 @@ func (b *bindings) bind(next Attempt) error {
 	return nil
 }
 
-// unbind frees this member from an attempt.
 func (b *bindings) unbind(to Attempt) {
 	b.idMu.Lock()
 	defer b.idMu.Unlock()

@@ -37,14 +37,12 @@ type bootstrap struct {
 	clocks    string        // the error of the last comparison of the members' clocks
 }
 
-// begin starts an attempt.
 func (b *bootstrap) begin(form roster.Form, accepted acceptances, need int, now time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.form, b.accepted, b.need, b.since, b.proposed, b.failed, b.obstacle = &form, accepted, need, now, false, nil, ""
 }
 
-// clear ends the attempt.
 func (b *bootstrap) clear() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -210,7 +210,6 @@ func (b *bindings) NoteFormed() error {
 	return nil
 }
 
-// takePart starts Raft and announces it.
 func (f *Formation) takePart() {
 	if err := f.raft.Start(f.Grid(), false); err != nil {
 		f.state.Fail(err)

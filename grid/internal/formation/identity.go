@@ -50,7 +50,6 @@ type storedIdentity struct {
 	Identity
 }
 
-// Check implements identity.Content.
 func (s *storedIdentity) Check() error {
 	if err := NewIncarnation(s.Member).Check(); err != nil {
 		return fmt.Errorf("it names no member: %w", err)

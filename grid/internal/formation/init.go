@@ -127,7 +127,6 @@ func (d *deps) initRefused() error {
 	return nil
 }
 
-// initPlan describes the recovery.
 func (f *Formation) initPlan() string {
 	old := f.oldGrid()
 	if old.IsZero() {

@@ -18,6 +18,7 @@ import (
 // with the member's newest roster. The goroutine that brings a job performs it, unless another
 // goroutine has the machine, which then performs it next (see inbox.go). The actor's own goroutine
 // handles roster changes and time. An actor serves one grid: it ends when the member leaves that grid.
+// It implements partition.Member.
 type actor struct {
 	host   *Host
 	tenure *tenure.Tenure
@@ -92,20 +93,16 @@ func (o *actor) end() {
 	o.pump()
 }
 
-// TellEnded implements partition.Member.
 func (o *actor) TellEnded(holders []attachment.HolderID, ref attachment.Ref) {
 	o.host.events.Publish(holders, wire.Event{Name: ref.Definition.Name(), Life: ref.Life})
 }
 
-// ReportEarlier implements partition.Member.
 func (o *actor) ReportEarlier(until clustertime.Tick) { o.host.cfg.ReportEarlier(until) }
 
-// BecameOwner implements partition.Member.
 func (o *actor) BecameOwner(id roster.PartitionID, term roster.Term) {
 	o.host.log.Debug("became owner", "partition", id, "term", term)
 }
 
-// Expired implements partition.Member.
 func (o *actor) Expired(id roster.PartitionID, t partition.Tenant) {
 	o.host.log.Info("session ended; its logical node is free again",
 		"partition", id, "sequencer", t.Name, "node", t.Node, "holder", t.Holder.Short())

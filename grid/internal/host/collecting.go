@@ -194,7 +194,6 @@ func keptPage(t definitions.Table, in member.CollectRequest) definitions.Page {
 	return page
 }
 
-// DefinitionsCollected implements partition.Member.
 func (o *actor) DefinitionsCollected(id roster.PartitionID, from roster.MemberID, names int) {
 	if o.host.diskLog.noteCollected(from, id, names) {
 		o.host.life.Background(o.host.logDisks)

@@ -79,7 +79,6 @@ func (s *unacknowledged) sent(u update, now time.Duration) {
 	}
 }
 
-// acknowledged records that a replica has acknowledged the update.
 func (s *unacknowledged) acknowledged(u update) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

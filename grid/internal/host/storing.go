@@ -24,7 +24,6 @@ func (o *actor) Store(w partition.Write) {
 	})
 }
 
-// ReportStored implements partition.Member.
 func (o *actor) ReportStored(to roster.Incarnation, p backup.Position) {
 	if o.host.stored.add(to, o.id, p) {
 		o.host.life.Background(func(ctx context.Context) { o.host.tellStored(ctx, to) })

@@ -44,15 +44,12 @@ func (l fatalLog) StoreLog(entry *raft.Log) error { return dieOf(l.Log.StoreLog(
 
 func (l fatalLog) StoreLogs(entries []*raft.Log) error { return dieOf(l.Log.StoreLogs(entries)) }
 
-// DeleteRange implements raft.LogStore.
 func (l fatalLog) DeleteRange(first, last uint64) error {
 	return dieOf(l.Log.DeleteRange(first, last))
 }
 
-// Set implements raft.StableStore.
 func (l fatalLog) Set(key, value []byte) error { return dieOf(l.Log.Set(key, value)) }
 
-// SetUint64 implements raft.StableStore.
 func (l fatalLog) SetUint64(key []byte, value uint64) error {
 	return dieOf(l.Log.SetUint64(key, value))
 }

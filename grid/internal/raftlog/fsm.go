@@ -125,5 +125,4 @@ func (s rosterSnapshot) Persist(sink raft.SnapshotSink) error {
 	return sink.Close()
 }
 
-// Release implements raft.FSMSnapshot.
 func (s rosterSnapshot) Release() {}

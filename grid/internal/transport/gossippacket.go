@@ -68,7 +68,6 @@ func unlabelled(b []byte) ([]byte, error) {
 	return b[2+int(b[1]):], nil
 }
 
-// compounded splits a compound message.
 func compounded(b []byte) ([][]byte, error) {
 	if len(b) < 1 || len(b) < 1+2*int(b[0]) {
 		return nil, errBadPacket

@@ -44,7 +44,6 @@ type gossipStream struct {
 	rest   io.Reader // nil before the first Read
 }
 
-// Read implements net.Conn.
 func (s *gossipStream) Read(b []byte) (int, error) {
 	if s.rest == nil {
 		rest, err := s.open(io.LimitReader(s.Conn, gossipStreamMax))

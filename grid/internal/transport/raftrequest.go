@@ -55,7 +55,6 @@ func (s *RaftStream) serveRaft(conn net.Conn) *raftServed {
 	return served
 }
 
-// Read implements net.Conn.
 func (r *raftServed) Read(b []byte) (int, error) {
 	room, err := r.room()
 	if err != nil {
@@ -141,7 +140,6 @@ func (r *raftServed) Write(b []byte) (int, error) {
 	return r.Conn.Write(b)
 }
 
-// Close implements net.Conn.
 func (r *raftServed) Close() error {
 	r.end(true)
 	if r.broken != nil && r.ctx.Err() == nil {

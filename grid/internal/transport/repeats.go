@@ -102,7 +102,6 @@ func (c *repeating) begin() error {
 	return nil
 }
 
-// Write implements net.Conn.
 func (c *repeating) Write(b []byte) (int, error) {
 	if len(b) == 0 {
 		return 0, nil

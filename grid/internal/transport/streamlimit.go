@@ -53,7 +53,6 @@ func (l *streamLimit) remove(s *limitedStream) bool {
 	return i >= 0
 }
 
-// Read implements net.Conn.
 func (s *limitedStream) Read(b []byte) (int, error) {
 	n, err := s.Conn.Read(b)
 	if n > 0 {
@@ -66,7 +65,6 @@ func (s *limitedStream) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Close implements net.Conn.
 func (s *limitedStream) Close() error {
 	s.limit.mu.Lock()
 	s.limit.remove(s)
