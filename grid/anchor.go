@@ -45,11 +45,6 @@ type anchorage struct {
 // milliseconds.
 const anchorWaits = time.Second
 
-// newAnchorage returns the configured anchor record.
-func newAnchorage(c Config) *anchorage {
-	return &anchorage{store: c.Anchor, key: AnchorKey(c.Name), ahead: c.AnchorAhead}
-}
-
 // configured reports whether the member has an anchor store.
 func (a *anchorage) configured() bool { return a.store != nil }
 
@@ -230,10 +225,10 @@ func (o *leadership) serveTake(ctx context.Context, in wire.TakeRequest) (wire.M
 	return serveOperator(ctx, o, wire.PathTake, &in, func() (wire.MemberResponse, error) {
 		err := o.atLead(ctx, func(machine *leader.Leader, v leader.View, reply func(error)) { machine.TakeAnchor(v, reply) })
 		o.audit.Write(audit.Entry{Action: audit.TakeAnchor, Name: o.state.Roster().Settings.Name, Who: in.AskedBy, Err: err})
-		if err != nil {
-			return wire.MemberResponse{}, err
+		if err == nil {
+			o.log.Warn("anchor taken by operator", "asked_by", fmt.Sprintf("%.100s", in.AskedBy), "call_from",
+				api.RemoteOf(ctx))
 		}
-		o.log.Warn("anchor taken by operator", "asked_by", fmt.Sprintf("%.100s", in.AskedBy), "call_from", api.RemoteOf(ctx))
-		return wire.MemberResponse{Version: o.state.Roster().Version}, nil
+		return o.versionUnless(err)
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/snowgrid/snowgrid/grid/internal/formation"
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -21,7 +22,7 @@ func (m *Member) awaitServing(ctx context.Context) error {
 		}
 		why := m.health.notServing()
 		if why == nil {
-			return m.formation.SameSettings(m.state.Roster().Settings)
+			return formation.SameSettings(m.state.Roster().Settings, m.cfg.stated())
 		}
 		select {
 		case <-changed:
@@ -29,7 +30,7 @@ func (m *Member) awaitServing(ctx context.Context) error {
 			m.log.Info("still waiting for the grid", "reason", refusal.Unprefixed(why))
 			report.Reset(waitReported)
 		case <-ctx.Done():
-			why = cmp.Or(m.health.notServing(), errNotServing)
+			why = cmp.Or(m.health.notServing(), errors.New("it became ready after the deadline"))
 			late := failure.Errorf(sequencer.ErrUnavailable, "%w", ctx.Err())
 			return failure.Errorf(why, "grid: start: the member does not serve yet: %s: %w", refusal.Unprefixed(why), late)
 		}
@@ -42,6 +43,3 @@ const (
 	// waitReported is the interval of the reports after the first.
 	waitReported = time.Minute
 )
-
-// errNotServing is returned when the member became ready only after ctx ended.
-var errNotServing = errors.New("it became ready after the deadline")

@@ -4,18 +4,13 @@ import (
 	"context"
 	"encoding/hex"
 	"errors"
-	"log/slog"
 	"time"
 
 	"github.com/snowgrid/snowgrid/grid/internal/librarylog"
-	"github.com/snowgrid/snowgrid/grid/internal/state"
 	"github.com/snowgrid/snowgrid/grid/internal/transport"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/signal"
 )
-
-// errOtherClaim is the reason for rejecting a Raft stream.
-var errOtherClaim = errors.New("grid: the Raft stream is for this grid under another anchor claim")
 
 // otherClaimAdvice is the remedy for two lives of one grid that meet.
 const otherClaimAdvice = "processes that run on a copy of this grid's data reach this member: stop them. A member " +
@@ -23,10 +18,9 @@ const otherClaimAdvice = "processes that run on a copy of this grid's data reach
 
 // claims are the claims on a member's Raft streams. It implements transport.Claims.
 type claims struct {
-	self  roster.Incarnation
-	state *state.State
-	log   *slog.Logger
-	told  librarylog.Sparse
+	*deps
+
+	told librarylog.Sparse
 }
 
 func (c *claims) Own() (out [16]byte) {
@@ -46,7 +40,7 @@ func (c *claims) Admit(claim [16]byte) error {
 			string(r.Claim),
 			"advice", otherClaimAdvice, "more", skipped)
 	}
-	return errOtherClaim
+	return errors.New("grid: the Raft stream is for this grid under another anchor claim")
 }
 
 // claimKept is the time for which streams opened under an earlier anchor claim stay open: the log

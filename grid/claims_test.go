@@ -2,11 +2,12 @@ package grid
 
 import (
 	"fmt"
+	"log/slog"
+	"testing"
+
 	"github.com/snowgrid/snowgrid/grid/internal/state"
 	"github.com/snowgrid/snowgrid/internal/handles"
 	"github.com/snowgrid/snowgrid/internal/roster"
-	"log/slog"
-	"testing"
 )
 
 // claimOf is the n-th claim.
@@ -41,8 +42,8 @@ func TestRaftStreamsOfOtherClaims(t *testing.T) {
 	} {
 		clock := handles.NewClock()
 		s := state.New(clock, clock)
-		s.SetRoster(test.r)
-		c := &claims{self: self, state: s, log: slog.New(slog.DiscardHandler)}
+		s.Apply(test.r)
+		c := &claims{deps: &deps{self: self, state: s, log: slog.New(slog.DiscardHandler)}}
 		if err := c.Admit(test.stated); (err != nil) != test.refused || c.Own() != test.own {
 			t.Errorf("%s: %v, own %x", name, err, c.Own())
 		}

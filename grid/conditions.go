@@ -1,6 +1,10 @@
 package grid
 
-import "github.com/snowgrid/snowgrid/internal/wire"
+import (
+	"fmt"
+
+	"github.com/snowgrid/snowgrid/internal/wire"
+)
 
 // Condition is one of the conditions under which a member is ready.
 type Condition struct {
@@ -25,6 +29,14 @@ func (m *Member) Conditions() []Condition {
 type condition struct {
 	name  string
 	unmet func() error // nil if it is met
+}
+
+// unless returns nil if a condition is met, else an error.
+func unless(met bool, format string, args ...any) error {
+	if met {
+		return nil
+	}
+	return fmt.Errorf(format, args...)
 }
 
 // firstUnmet returns the first unmet condition's reason, nil if all are.

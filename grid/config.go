@@ -273,8 +273,8 @@ func (c Config) checkSettings() (faults []error) {
 	if err := gossip.CheckName(c.MemberName); err != nil && c.MemberName != "" {
 		refuse("MemberName: %v", err)
 	}
-	if err := c.Identity.check(c.DataDir); err != nil {
-		faults = append(faults, err)
+	if err := c.Identity.set().Check(c.DataDir); err != nil {
+		refuse("Identity: %v", err)
 	}
 	return faults
 }

@@ -76,21 +76,25 @@ func (d *departure) tryGoodbye(ctx context.Context) (done bool, err error) {
 	}
 	switch {
 	case alone && leads && d.leavesLast():
-		return false, errOthersLeave
+		return false, errors.New("the other members have not left yet")
 	case alone && (leads || !d.leavesFirst(node)):
 		d.stopInOrder(ctx)
 		d.gossip.Leave(ctx, false)
 		d.audit.Write(audit.Entry{Action: audit.Leave, Name: d.gossip.Describe(d.self), Who: "this process"})
 		return true, nil
 	case leads:
-		return false, errLeadKept // its step passes the lead on
+		return false, errors.New("no other voter has taken the lead yet") // its step passes the lead on
 	case node == nil: // it is in no grid
 		d.gossip.Leave(ctx, true)
 		return true, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, d.window()) // a silent leader does not reply
 	defer cancel()
-	go d.watchLeader(ctx)
+	go func() {
+		for signal.Sleep(ctx, leaveEvery) {
+			d.seesLeader()
+		}
+	}()
 	err = d.formation.AtLeader(ctx, wire.PathLeave, wire.LeaveRequest{Incarnation: d.self, Server: string(node.Server)})
 	if err != nil {
 		return false, err
@@ -143,13 +147,6 @@ func (d *departure) window() time.Duration {
 func leftSilently(cause, last error) error {
 	return errors.Join(failure.Errorf(sequencer.ErrUnavailable, "grid: leave: departure not announced: %w", cause), last)
 }
-
-var (
-	// errLeadKept reports that a leaving leader has not been replaced.
-	errLeadKept = errors.New("no other voter has taken the lead yet")
-	// errOthersLeave reports that a leaving leader waits for the other members, which leave too.
-	errOthersLeave = errors.New("the other members have not left yet")
-)
 
 // stopInOrder records the end of the grants in the roster, if this member is the last of a
 // durable grid and no grant can be used any longer (S1). Without it the grid restarts at its
@@ -236,13 +233,6 @@ func (d *departure) followsLeader() bool {
 func (d *departure) raisedOfLate() bool {
 	age := d.state.RaiseAge()
 	return age >= 0 && age < d.window()/2
-}
-
-// watchLeader looks at the leader until ctx ends.
-func (d *departure) watchLeader(ctx context.Context) {
-	for signal.Sleep(ctx, leaveEvery) {
-		d.seesLeader()
-	}
 }
 
 // seesLeader reports whether gossip sees the leader alive, or the last one while there is none. If that is this member,

@@ -24,14 +24,6 @@ type IdentityInfo struct {
 
 func (i Identity) set() identity.Set { return identity.Set{Cluster: i.Cluster, Name: i.Set} }
 
-// check refuses an identity that cannot be kept.
-func (i Identity) check(dataDir string) error {
-	if err := i.set().Check(dataDir); err != nil {
-		return refusal.Invalid("Identity: %v", err)
-	}
-	return nil
-}
-
 // numbering is this member's number and its remembered logical nodes. The zero value belongs to a
 // member without a set.
 type numbering struct {

@@ -37,11 +37,18 @@ func (o *leadership) join(ctx context.Context, in wire.JoinRequest) (wire.Member
 	err := o.atLead(ctx, func(machine *leader.Leader, v leader.View, reply func(error)) {
 		machine.Join(v, in.Member, reply)
 	})
+	if err == nil {
+		o.gossip.Learn(in.Member.Incarnation, in.Name)
+		o.now.Send()
+	}
+	return o.versionUnless(err)
+}
+
+// versionUnless returns a leader's answer to a member: the roster's version, or an error.
+func (o *leadership) versionUnless(err error) (wire.MemberResponse, error) {
 	if err != nil {
 		return wire.MemberResponse{}, err
 	}
-	o.gossip.Learn(in.Member.Incarnation, in.Name)
-	o.now.Send()
 	return wire.MemberResponse{Version: o.state.Roster().Version}, nil
 }
 
@@ -71,10 +78,7 @@ func (o *leadership) serveLeave(ctx context.Context, in wire.LeaveRequest) (wire
 			reply(nil)
 		})
 		if departed {
-			if err := o.confirm(); err != nil {
-				return wire.MemberResponse{}, err
-			}
-			return wire.MemberResponse{Version: o.state.Roster().Version}, nil
+			return o.versionUnless(o.confirm())
 		}
 		if !signal.Sleep(ctx, leaveEvery) {
 			return wire.MemberResponse{}, failure.Errorf(sequencer.ErrUnavailable,

@@ -33,10 +33,7 @@ func (o *leadership) serveHeld(ctx context.Context, in wire.HeldRequest) (wire.M
 		}
 		reply(err)
 	})
-	if err != nil {
-		return wire.MemberResponse{}, err
-	}
-	return wire.MemberResponse{Version: o.state.Roster().Version}, nil
+	return o.versionUnless(err)
 }
 
 // A holder of an earlier life of the grid that was granted beyond the floor is not

@@ -103,7 +103,9 @@ func (l *lead) awaitStep(ctx context.Context, changed <-chan struct{}) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
-		wait := l.untilStep()
+		l.mu.Lock()
+		wait := l.due - l.of.clock.Mono()
+		l.mu.Unlock()
 		if wait <= 0 {
 			return
 		}
@@ -124,12 +126,6 @@ func (l *lead) awaitStep(ctx context.Context, changed <-chan struct{}) {
 		case <-l.of.sooner:
 		}
 	}
-}
-
-func (l *lead) untilStep() time.Duration {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.due - l.of.clock.Mono()
 }
 
 // begin returns the present lead, a new one if there is none.

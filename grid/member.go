@@ -151,7 +151,7 @@ func newMember(cfg Config) *Member {
 	m.library = librarylog.New(m.log, m.clock.Mono)
 	m.files = &descriptors{mono: m.clock.Mono, library: m.library}
 	m.cfg.Network = watchedNetwork{m.cfg.Network, transport.ResolverOf(m.cfg.Network), m.files.note}
-	m.anchorage = newAnchorage(m.cfg)
+	m.anchorage = &anchorage{store: m.cfg.Anchor, ahead: m.cfg.AnchorAhead}
 	m.state = state.New(m.clock, m.holds)
 	m.life = tenure.NewLife()
 	m.end = newEnding()

@@ -3,7 +3,6 @@ package grid
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"net"
 
 	"github.com/hashicorp/go-hclog"
@@ -11,10 +10,8 @@ import (
 
 	"github.com/snowgrid/snowgrid/grid/internal/audit"
 	"github.com/snowgrid/snowgrid/grid/internal/formation"
-	"github.com/snowgrid/snowgrid/grid/internal/gossip"
 	"github.com/snowgrid/snowgrid/grid/internal/librarylog"
 	"github.com/snowgrid/snowgrid/grid/internal/raftlog"
-	"github.com/snowgrid/snowgrid/grid/internal/state"
 	"github.com/snowgrid/snowgrid/grid/internal/transport"
 	"github.com/snowgrid/snowgrid/internal/leader"
 	"github.com/snowgrid/snowgrid/internal/roster"
@@ -47,15 +44,15 @@ func (m *Member) raftTransport(grid roster.GridID, log hclog.Logger, refused fun
 	if err != nil {
 		return nil, err
 	}
-	claims := &claims{self: m.self, state: m.state, log: m.log}
+	claims := &claims{deps: &m.deps}
 	stream := transport.NewRaftStream(watchedListener{ln, m.files.failed("raft")}, m.members, grid, claims,
-		&releases{log: m.log, clock: m.clock}, string(m.raft.Self()), m.addrs.Raft, m.creds.Credentials,
+		&releases{deps: &m.deps}, string(m.raft.Self()), m.addrs.Raft, m.creds.Credentials,
 		func(from net.Addr, who security.Peer, err error) { // its other side is not a member
 			m.audit.Write(audit.Entry{Action: string(security.Raft), Who: from.String() + " " + who.String(), Err: err})
 		})
 	stream.Broken, stream.Election = m.monitor.sign, m.stores.Disk.Election
 	m.life.Background(func(ctx context.Context) { claims.dropOthers(ctx, stream) })
-	return transport.GuardRaft(transport.NewRaft(stream, addressBook{m.gossip, m.state, m.log, new(librarylog.Sparse)},
+	return transport.GuardRaft(transport.NewRaft(stream, addressBook{&m.deps, new(librarylog.Sparse)},
 		log), refused), nil
 }
 
@@ -64,10 +61,9 @@ const nowhere = "127.0.0.1:0"
 
 // addressBook finds Raft servers by gossip, so that a member that moved is found again.
 type addressBook struct {
-	gossip *gossip.Gossip
-	state  *state.State
-	log    *slog.Logger
-	told   *librarylog.Sparse // limits log lines about two processes with one member's data
+	*deps
+
+	told *librarylog.Sparse // limits log lines about two processes with one member's data
 }
 
 // ServerAddr implements raft.ServerAddressProvider. Of two processes with a durable

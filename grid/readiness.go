@@ -48,10 +48,7 @@ func (s standing) conditions() []condition {
 	return []condition{
 		{"agreement", s.notInTouch},
 		{"replicas", func() error {
-			if !s.roster.Settled(s.self) {
-				return errors.New("this member's replicas are not in sync yet")
-			}
-			return nil
+			return unless(s.roster.Settled(s.self), "this member's replicas are not in sync yet")
 		}},
 		{"grid-settled-at-start", func() error {
 			if s.wasReady || s.wasSettled {
@@ -190,12 +187,7 @@ func (h *health) notReady() error {
 }
 
 // notStaying returns an error once Leave was called: POST /v1/ids ends first, and the handover takes seconds.
-func (h *health) notStaying() error {
-	if h.leaving.Load() {
-		return errors.New("this member leaves the grid")
-	}
-	return nil
-}
+func (h *health) notStaying() error { return unless(!h.leaving.Load(), "this member leaves the grid") }
 
 // notSettled returns the reason why an orderly stop of one more member might lose something, or
 // nil.
@@ -255,17 +247,9 @@ func (h *health) serving() []condition {
 			return h.formation.LeftBehind()
 		}},
 		{"partitions-owned", func() error {
-			if !r.Assigned() {
-				return fmt.Errorf("the partitions of grid %s have no owners yet: %s joined, and %d are expected",
-					r.Grid, spelling.Count(len(r.Members), "member"), h.formation.Expect())
-			}
-			return nil
+			return unless(r.Assigned(), "the partitions of grid %s have no owners yet: %s joined, and %d are expected",
+				r.Grid, spelling.Count(len(r.Members), "member"), h.formation.Expect())
 		}},
-		{"cluster-time", func() error {
-			if h.clock.Now() == 0 {
-				return errors.New("cluster time is not established yet")
-			}
-			return nil
-		}},
+		{"cluster-time", func() error { return unless(h.clock.Now() != 0, "cluster time is not established yet") }},
 	}
 }

@@ -1,10 +1,7 @@
 package grid
 
 import (
-	"log/slog"
-
 	"github.com/snowgrid/snowgrid/grid/internal/librarylog"
-	"github.com/snowgrid/snowgrid/internal/handles"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
@@ -12,9 +9,9 @@ import (
 // releases compares this member's release with the releases of members that open Raft streams. It
 // implements transport.Releases.
 type releases struct {
-	clock *handles.Clock
-	log   *slog.Logger
-	told  librarylog.Sparse
+	*deps
+
+	told librarylog.Sparse
 }
 
 func (r *releases) Own() roster.Release { return wire.OwnRelease() }

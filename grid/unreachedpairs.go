@@ -1,7 +1,6 @@
 package grid
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -36,10 +35,8 @@ func (h *health) notTogether() error {
 			out = append(out, h.who(p.A)+" and "+h.who(p.B))
 		}
 	}
-	if len(out) == 0 {
-		return nil
-	}
-	return fmt.Errorf("members do not reach each other: %s; restore the network between them", strings.Join(out, "; "))
+	return unless(len(out) == 0, "members do not reach each other: %s; restore the network between them",
+		strings.Join(out, "; "))
 }
 
 func isMember(r *roster.Roster, i roster.Incarnation) bool {

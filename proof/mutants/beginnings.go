@@ -40,7 +40,7 @@ var beginningMutants = []mutant{
 	{"B2", "a snapshot of all that was acknowledged may be missing", "grid/internal/raftlog/contents.go",
 		"	if err := s.files.verify(record); err != nil {\n		return c, err\n	}\n", "", beginTests},
 	{"B2", "a snapshot is not recorded", "grid/internal/raftlog/snapshots.go",
-		"return s.all.log.Set(snapshotKey, snapshotRecord{s.index, sum, s.ID()}.encode())", "_ = sum\n	return nil",
+		"return s.all.log.Set(snapshotKey, append(record, s.ID()...))", "_ = record\n	return nil",
 		beginTests},
 	{"S3", "a bootstrap member that died follows its own grid", "grid/internal/formation/datadir.go",
 		"		id.Grid = roster.GridID{}\n	case", "		_ = roster.GridID{}\n	case", beginTests},

@@ -215,7 +215,7 @@ var leaderMutants = []mutant{
 		"other.Incarnation != j.instead", "false", leaderTests},
 
 	{"votes", "a leader that was replaced lets a member leave", "grid/joinleave.go",
-		"			if err := o.confirm(); err != nil {", "			if err := o.confirm(); err != nil && ctx.Err() != nil {",
+		"			return o.versionUnless(o.confirm())", "			return o.versionUnless(nil)",
 		[]string{"./grid", "-run", "TestDeposedLeaderLets"}},
 	{"votes", "a voter that has crashed a moment ago counts as one that stays", "internal/leader/detector.go",
 		"c != nil && !c.failing && c.answered >= since", "c == nil || !c.failing", leaderTests},

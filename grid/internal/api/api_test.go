@@ -60,7 +60,7 @@ func TestCallsOfOtherClaims(t *testing.T) {
 		a := &Server{cfg: Config{Self: self, Grid: func() roster.GridID { return roster.GridID{1} },
 			State: state.New(clock, clock)}}
 		for _, member := range []roster.Incarnation{self, "bbbbbbbbbbbbbbbb-0000000000000001"} {
-			a.cfg.State.SetRoster(&roster.Roster{Claim: own, Members: []roster.Member{{Incarnation: member}}})
+			a.cfg.State.Apply(&roster.Roster{Claim: own, Members: []roster.Member{{Incarnation: member}}})
 			for _, claim := range []roster.Claim{"", "01", "02"} {
 				of := roster.GridID{1}.String()
 				takes := member != self || own == "" || claim == own

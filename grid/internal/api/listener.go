@@ -133,17 +133,13 @@ func (r *refusals) add(conn *openConn) {
 		oldest = r.conns[0]
 	}
 	r.mu.Unlock()
-	conn.onClose(func() { r.remove(conn) })
+	conn.onClose(func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.conns = slices.DeleteFunc(r.conns, func(c *openConn) bool { return c == conn })
+	})
 	if oldest != nil {
 		_ = oldest.Close()
-	}
-}
-
-func (r *refusals) remove(conn *openConn) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if i := slices.Index(r.conns, conn); i >= 0 {
-		r.conns = slices.Delete(r.conns, i, i+1)
 	}
 }
 

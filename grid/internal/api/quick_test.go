@@ -59,7 +59,7 @@ func newQuickServer(t *testing.T) *quickServer {
 		return member.ReplicateResponse{Newest: 7}, nil
 	}
 	held := state.New(clock, clock)
-	held.SetRoster(&roster.Roster{Grid: roster.GridID{1}, Claim: quickClaim, Anchored: true,
+	held.Apply(&roster.Roster{Grid: roster.GridID{1}, Claim: quickClaim, Anchored: true,
 		Members: []roster.Member{{Incarnation: quickSelf}}})
 	q.Server = New(Config{
 		Self: quickSelf, Grid: func() roster.GridID { return roster.GridID{1} }, State: held, Life: q.life,

@@ -28,7 +28,11 @@ func Create(dir string, member roster.MemberID) error {
 		return fmt.Errorf("definitions: create %s: it exists", path)
 	}
 	temp := path + ".temp"
-	if err := errors.Join(removed(temp), boltfile.Guard(func() error { return write(temp, member) })); err != nil {
+	err := os.Remove(temp) // of an earlier attempt
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	if err := errors.Join(err, boltfile.Guard(func() error { return write(temp, member) })); err != nil {
 		return fmt.Errorf("definitions: create %s: %w", path, err)
 	}
 	if err := durable.Rename(temp, path); err != nil {
@@ -143,12 +147,4 @@ func countOf(file *bolt.Bucket) uint32 {
 		return binary.BigEndian.Uint32(stored)
 	}
 	return 0
-}
-
-// removed removes the remains of an earlier attempt.
-func removed(path string) error {
-	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
 }

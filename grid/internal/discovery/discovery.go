@@ -139,7 +139,11 @@ func (f *Finder) follow(ctx context.Context, s *source) {
 			f.cfg.Log.Info("join addresses changed", "entry", s.entry.text, "count", len(addrs),
 				"addrs", addrs[:min(len(addrs), loggedAddrs)])
 		}
-		signal.Sleep(ctx, p.next(s.every(), err, rand.Float64())) //nolint:gosec // jitter
+		every := refreshEvery
+		if s.entry.kind == fileEntry {
+			every = rereadEvery
+		}
+		signal.Sleep(ctx, p.next(every, err, rand.Float64())) //nolint:gosec // jitter
 	}
 }
 

@@ -43,14 +43,6 @@ type lookedUp struct {
 	err   error
 }
 
-// every returns the resolve interval after a success.
-func (s *source) every() time.Duration {
-	if s.entry.kind == fileEntry {
-		return rereadEvery
-	}
-	return refreshEvery
-}
-
 // resolve returns the source's addresses, IP:port. The error names the entry.
 func (s *source) resolve(ctx context.Context, now time.Time) ([]string, error) {
 	switch s.entry.kind {

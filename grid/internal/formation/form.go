@@ -163,7 +163,7 @@ func (f *Formation) adoptGrid(ctx context.Context, p gossip.Peer) wait {
 		return nextTick
 	}
 	if hello.Version > 0 {
-		if err := f.SameSettings(hello.Settings); err != nil {
+		if err := SameSettings(hello.Settings, f.cfg.Stated); err != nil {
 			f.state.Fail(err)
 			return nextTick
 		}
@@ -338,11 +338,6 @@ func (a *attempts) Expect() int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.expected
-}
-
-// SameSettings refuses settings of a grid that this member states otherwise.
-func (f *Formation) SameSettings(agreed roster.Settings) error {
-	return SameSettings(agreed, f.cfg.Stated)
 }
 
 // SameSettings refuses settings of a grid that differ from stated ones.

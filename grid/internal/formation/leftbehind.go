@@ -69,15 +69,12 @@ func (f *Formation) giveUpClaim(r *roster.Roster) {
 	f.takePart()
 }
 
-// errLeftBehind is the reason that a member is out of touch with its grid.
-var errLeftBehind = errors.New("this member is left behind: the grid continues under another anchor claim, and this " +
-	"member joins it again automatically")
-
 // LeftBehind returns the reason if the grid has gone on without this member, which joins it again, nil if
 // it has not.
 func (f *Formation) LeftBehind() error {
 	if f.behind.Load() {
-		return errLeftBehind
+		return errors.New("this member is left behind: the grid continues under another anchor claim, and this member " +
+			"joins it again automatically")
 	}
 	return nil
 }

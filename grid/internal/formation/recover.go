@@ -1,7 +1,6 @@
 package formation
 
 import (
-	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -265,5 +264,3 @@ func checkNotRecovering(dir string) error {
 	return refusal.Invalid("DataDir: the recovery of %s is incomplete: run `snowgrid recover` again with the "+
 		"directories of members %v", filepath.Clean(dir), plan.Members)
 }
-
-var errNoGrid = errors.New("its member was in no grid, or did not complete forming one")

@@ -96,7 +96,7 @@ func (d *recoverDir) load() (err error) {
 		return err
 	}
 	if !d.id.needsLog() {
-		return refusal.Invalid("recover: %s: %v", d.path, errNoGrid)
+		return refusal.Invalid("recover: %s: its member was in no grid, or did not complete forming one", d.path)
 	}
 	if err := belongsTo(d.stores, d.id); err != nil {
 		return err

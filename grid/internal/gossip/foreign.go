@@ -126,17 +126,10 @@ func (g *Gossip) Grids() map[roster.GridID]string {
 
 // logForeign logs each foreign member once, and forgets those not met again.
 func (g *Gossip) logForeign() {
-	own, tell := g.newForeign(time.Now())
-	for _, s := range tell {
-		g.cfg.Log.Error("two grids have the same name and have met; their members refuse each other: "+ForeignAdvice,
-			"grid", own.String(), "other_grid", s.Grid.String(), "other_addr", s.Addr)
-	}
-}
-
-// newForeign returns the foreign members to log, and this member's grid.
-func (g *Gossip) newForeign(now time.Time) (own roster.GridID, tell []foreignMember) {
+	var tell []foreignMember
+	now := time.Now()
 	g.mu.Lock()
-	defer g.mu.Unlock()
+	own := g.own
 	for key, s := range g.foreign {
 		switch {
 		case now.Sub(s.last) > foreignRemembered:
@@ -146,7 +139,11 @@ func (g *Gossip) newForeign(now time.Time) (own roster.GridID, tell []foreignMem
 			tell = append(tell, key)
 		}
 	}
-	return g.own, tell
+	g.mu.Unlock()
+	for _, s := range tell {
+		g.cfg.Log.Error("two grids have the same name and have met; their members refuse each other: "+ForeignAdvice,
+			"grid", own.String(), "other_grid", s.Grid.String(), "other_addr", s.Addr)
+	}
 }
 
 // ForeignAdvice is the remedy for two grids with one name.

@@ -208,7 +208,14 @@ func (g *Gossip) Seen() string {
 // returns after they have relayed the message, or when ctx ends: a member without the message would
 // suspect this one once it stops answering.
 func (g *Gossip) Leave(ctx context.Context, othersStay bool) {
-	defer g.spreadNow()()
+	spreading, end := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { g.spread(spreading) })
+	defer func() {
+		end()
+		running.Wait()
+	}()
+	g.news.Send()
 	limit := goodbyeTimeout
 	if !othersStay { // the others may have left by now, so that none receives it
 		limit = spreadDelay + spreadRounds*spreadAgain

@@ -61,18 +61,6 @@ func awaitPings(pings *sync.WaitGroup) {
 	}
 }
 
-// spreadNow passes news on until the function that it returns is called.
-func (g *Gossip) spreadNow() (end func()) {
-	ctx, cancel := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() { g.spread(ctx) })
-	g.news.Send()
-	return func() {
-		cancel()
-		running.Wait()
-	}
-}
-
 // pingSome pings a few members, including suspected ones, which must receive the news.
 func (g *Gossip) pingSome(pings *sync.WaitGroup) {
 	peers, told := g.Peers(), 0

@@ -111,16 +111,10 @@ func (h *Host) Open(ctx context.Context, in wire.OpenRequest) (wire.SequencerRes
 	if err := api.CheckName(in.Name); err != nil {
 		return wire.SequencerResponse{}, err
 	}
-	return askForLife(ctx, h, in.Name, func(o *partition.Machine, v partition.View, reply func(attachment.Ref, error)) {
-		o.Open(v, in.Name, reply)
-	})
-}
-
-// askForLife sends the name's owner a request that returns a generation.
-func askForLife(ctx context.Context, h *Host, name string,
-	request func(o *partition.Machine, v partition.View, reply func(attachment.Ref,
-		error))) (wire.SequencerResponse, error) {
-	ref, stamp, err := askOwner(ctx, h, name, request)
+	ref, stamp, err := askOwner(ctx, h, in.Name,
+		func(o *partition.Machine, v partition.View, reply func(attachment.Ref, error)) {
+			o.Open(v, in.Name, reply)
+		})
 	if err != nil {
 		return wire.SequencerResponse{}, err
 	}

@@ -93,7 +93,7 @@ func (l *lonely) apply(c roster.Command) {
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	l.m.state.SetRoster(next)
+	l.m.state.Apply(next)
 	if l.o != nil {
 		l.o.nudge <- struct{}{}
 	}

@@ -162,7 +162,12 @@ func start[T any](ctx context.Context, o *actor, request func(v partition.View, 
 		}
 		request(v, func(value T, err error) { finish(value, stampOf(v), o.explain(err)) })
 	}
-	afterEnd(ctx, func() { fail(o.unanswered(ctx)) })
+	unanswered := func() { fail(o.unanswered(ctx)) }
+	if own, ok := ctx.(interface{ AfterFunc(f func()) func() bool }); ok {
+		own.AfterFunc(unanswered)
+	} else {
+		context.AfterFunc(ctx, unanswered)
+	}
 	j := job{serve: served, settled: true, gone: func() { fail(o.gone()) }}
 	if !o.tryPut(j) {
 		o.host.life.Go(func() {
@@ -171,14 +176,6 @@ func start[T any](ctx context.Context, o *actor, request func(v partition.View, 
 			}
 		})
 	}
-}
-
-func afterEnd(ctx context.Context, f func()) {
-	if own, ok := ctx.(interface{ AfterFunc(f func()) func() bool }); ok {
-		own.AfterFunc(f)
-		return
-	}
-	context.AfterFunc(ctx, f)
 }
 
 func (o *actor) tenureEnded() bool {

@@ -52,7 +52,7 @@ func TestCountsCoverAllPartitions(t *testing.T) {
 func TestNewNamesNeedEveryCount(t *testing.T) {
 	clock := handles.NewExactClock()
 	known := state.New(clock, handles.NewExactClock())
-	known.SetRoster(&roster.Roster{Partitions: make([]roster.Partition, 2),
+	known.Apply(&roster.Roster{Partitions: make([]roster.Partition, 2),
 		Quotas:  []roster.Quota{{Pattern: "a*", Names: 5}},
 		Members: []roster.Member{{Incarnation: ownerInc}, {Incarnation: backupInc}}})
 	for name, c := range map[string]struct {

@@ -51,7 +51,7 @@ func TestOwnerLooksAtTheNewestRoster(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l.m.state.SetRoster(next) // without a nudge
+		l.m.state.Apply(next) // without a nudge
 		l.do(func(now partition.View) {
 			l.o.machine.Renew(now, "h", nil, func(_ []partition.Renewed, answer error) { err = answer })
 		})

@@ -223,9 +223,6 @@ func (s *Server) SetNode(n *Node) { s.node.Store(n) }
 // TakesPart reports whether the member takes part in the agreement of its grid.
 func (s *Server) TakesPart() bool { return s.Node().Runs() }
 
-// Leads reports whether this member leads its grid.
-func (s *Server) Leads() bool { return s.Node().Leads() }
-
 // Propose has a command agreed on. Only the leader can.
 func (s *Server) Propose(c roster.Command) error { return s.Node().Propose(c) }
 

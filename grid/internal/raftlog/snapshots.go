@@ -101,11 +101,6 @@ func (l *Log) snapshot() (r snapshotRecord, err error) {
 	return snapshotRecord{binary.BigEndian.Uint64(b), binary.BigEndian.Uint64(b[8:]), string(b[16:])}, nil
 }
 
-func (r snapshotRecord) encode() []byte {
-	b := binary.BigEndian.AppendUint64(nil, r.index)
-	return append(binary.BigEndian.AppendUint64(b, r.sum), r.name...)
-}
-
 func (s *snapshots) describe(name string) (uint64, error) {
 	data, err := os.ReadFile(filepath.Join(s.dir, name, raftSnapshotMeta))
 	return crc64.Checksum(data, ecma), err
@@ -190,5 +185,6 @@ func (s recordedSink) Close() error {
 	if err := errors.Join(err, restrict(filepath.Join(s.all.dir, s.ID()))); err != nil {
 		return err
 	}
-	return s.all.log.Set(snapshotKey, snapshotRecord{s.index, sum, s.ID()}.encode())
+	record := binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, s.index), sum)
+	return s.all.log.Set(snapshotKey, append(record, s.ID()...))
 }

@@ -50,9 +50,6 @@ func New(clock, handles *handles.Clock) *State {
 // Roster returns the newest roster, an unformed one before the first command. It is immutable.
 func (s *State) Roster() *roster.Roster { return s.roster.Load() }
 
-// SetRoster replaces the roster without waking any goroutine.
-func (s *State) SetRoster(r *roster.Roster) { s.roster.Store(r) }
-
 // Apply replaces the roster after a committed command.
 func (s *State) Apply(r *roster.Roster) {
 	if s.raised.Load() != nil { // else it is a log that is read again
