@@ -23,7 +23,6 @@ import (
 // followTimeout bounds the call by which a learner begins to follow a leader.
 const followTimeout = time.Second
 
-// follow requests pushes from a leader, unless such a request is in progress.
 func (o *leadership) follow(id string) {
 	if !o.following.CompareAndSwap(false, true) {
 		return // it pushes again

@@ -93,7 +93,6 @@ func errNotFormed() error {
 	return failure.Errorf(sequencer.ErrUnavailable, "grid: the grid is not formed yet; see GET /readyz?verbose")
 }
 
-// requestSequencers returns a member's own page.
 func (o *overview) requestSequencers(ctx context.Context, m roster.Member,
 	in wire.SequencersRequest) (page wire.SequencersResponse, err error) {
 	if m.Incarnation == o.self {

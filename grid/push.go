@@ -105,7 +105,6 @@ func (l *lead) hello(ctx context.Context, api string, to roster.Incarnation) (wi
 	return helloFrom(ctx, l.of.caller, api, to)
 }
 
-// push makes one push, and returns the member's view.
 func (l *lead) push(ctx context.Context, to roster.Incarnation, addr string, known pushed) (view wire.HelloResponse,
 	err error) {
 	req, err := l.pushSince(known)

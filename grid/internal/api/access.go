@@ -192,7 +192,6 @@ func ActionOf(method, path string) (security.Action, bool) {
 	return row.action, found
 }
 
-// accessOf returns the row for a request's path and method.
 func accessOf(method, path string) (access, bool) {
 	if method == http.MethodHead {
 		method = http.MethodGet

@@ -63,7 +63,6 @@ type semaphore chan struct{}
 
 type connectionKey struct{}
 
-// withConnection attaches the connection's state to its context.
 func withConnection(ctx context.Context, c net.Conn) context.Context {
 	from := c.RemoteAddr().String()
 	conn := &connection{holders: make(semaphore, 1), members: make(semaphore, 1), from: from, peer: from}

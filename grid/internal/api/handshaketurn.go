@@ -155,7 +155,6 @@ func (t *handshakeTurns) giveLater(wait time.Duration) {
 	})
 }
 
-// later returns the later of two times.
 func later(a, b time.Time) time.Time {
 	if a.After(b) {
 		return a

@@ -158,7 +158,6 @@ func (i *IDs) serve(ctx context.Context, in wire.IDsRequest) (wire.IDsResponse, 
 	return out, err
 }
 
-// endIdle ends idle handles until ctx ends.
 func (i *IDs) endIdle(ctx context.Context, c *client.Client) {
 	for ctx.Err() == nil {
 		signal.Sleep(ctx, idsIdle/4)

@@ -52,7 +52,6 @@ const (
 	misuse         // this one, or its peer, sent too much
 )
 
-// note counts bytes.
 func (i *input) note(n int, now time.Time) excess {
 	i.mu.Lock()
 	defer i.mu.Unlock()

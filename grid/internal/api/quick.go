@@ -88,7 +88,6 @@ type quickRequest struct {
 
 var everyone any = caller{peer: security.Everyone()}
 
-// admit checks a request, and decodes it.
 func (q *quickRequest) admit() (in any, err error) {
 	a, c, head := q.of.server, q.call, &q.request.Head
 	row, _ := accessOf(http.MethodPost, head.Path)

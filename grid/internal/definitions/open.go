@@ -99,7 +99,6 @@ type errMissing struct{ error }
 
 func (errMissing) Error() string { return "it is missing" }
 
-// Unwrap returns the operating system's error.
 func (e errMissing) Unwrap() error { return e.error }
 
 // read checks everything in the file.

@@ -63,7 +63,6 @@ func (f *Formation) forget() {
 	f.state.Notify()
 }
 
-// setExpect sets the number of members that form the next grid.
 func (a *attempts) setExpect(n int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -342,7 +342,6 @@ func (g *Gossip) note(n *memberlist.Node) {
 	g.cfg.State.Notify()
 }
 
-// readPeer reads a node's description of itself.
 func readPeer(n *memberlist.Node) (Peer, error) {
 	p := Peer{}
 	inc := roster.Incarnation(n.Name)

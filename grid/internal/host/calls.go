@@ -286,7 +286,6 @@ func detachOf(in wire.DetachRequest) (*detach, error) {
 	return &detach{in: in, ref: ref, holder: in.Holder}, err
 }
 
-// serve is the work of the owner's machine.
 func (d *detach) serve(o *partition.Machine, v partition.View, reply func(struct{}, error)) {
 	_, unknown := o.Table().Open(d.in.Sequencer.Name)
 	d.exists = unknown == nil
@@ -294,7 +293,6 @@ func (d *detach) serve(o *partition.Machine, v partition.View, reply func(struct
 	o.Detach(v, d.holder, d.ref, rel, nothing(reply))
 }
 
-// detached returns the answer to a request to detach.
 func (h *Host) detached(d *detach, stamp wire.Stamp, err error) (wire.Done, error) {
 	if in := d.in; err == nil && d.exists {
 		h.usage.add(h.clock.Mono(), wire.Used{Name: in.Sequencer.Name, IDs: in.IDs, Waits: in.Waits})

@@ -99,7 +99,6 @@ func (h *Host) renewSet(ctx context.Context, in wire.RenewRequest, set wire.Clai
 	return a.value
 }
 
-// byPartition groups the claims' indexes by partition.
 func (d *deps) byPartition(claims []wire.Claim) map[roster.PartitionID][]int {
 	partitions := len(d.state.Roster().Partitions)
 	out := map[roster.PartitionID][]int{}

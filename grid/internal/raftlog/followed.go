@@ -49,7 +49,6 @@ func (f *followed) serve(r *roster.Roster) {
 	f.state.Apply(r)
 }
 
-// gaveUp reports whether this process has given up a claim.
 func (f *followed) gaveUp(c roster.Claim) bool {
 	_, voided := f.voided[c]
 	return voided

@@ -202,7 +202,6 @@ func (s *Server) refused(err error) {
 	}
 }
 
-// view returns the present knowledge of Raft's servers.
 func (s *Server) view(node *raft.Raft, l *learned) transport.RaftView {
 	follows, _ := l.touch()
 	return transport.RaftViewOf(node, s.cfg.Self, follows, func(id raft.ServerID) bool {

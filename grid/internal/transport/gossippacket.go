@@ -109,7 +109,6 @@ func checkGossip(b []byte) error {
 // refuses it, and refuses an unknown one.
 func isDecoded(kind byte) bool { return kind <= gossipError && kind != gossipEncrypted }
 
-// checkNumber bounds a message's number.
 func checkNumber(b []byte, most uint64) error {
 	numbers, err := readNumbers(msgpack.NewDecoder(bytes.NewReader(b)))
 	if err != nil {

@@ -34,7 +34,6 @@ func (r *resumes) next(id raft.ServerID) <-chan struct{} {
 	return r.of[id]
 }
 
-// answered records a heartbeat that succeeded.
 func (r *resumes) answered(id raft.ServerID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
