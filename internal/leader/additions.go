@@ -12,7 +12,7 @@ type additions struct {
 	admission *admission
 	detector  *detector
 	voters    *voters
-	out       reconfigurer
+	out       Member
 
 	adding bool              // a server is being added
 	tried  map[ServerID]bool // servers added since the last step, or not
@@ -63,10 +63,4 @@ func (x *additions) admitted(v View) []roster.Member {
 		}
 	}
 	return out
-}
-
-// added continues after an addition.
-func (x *additions) added(v View) {
-	x.adding = false
-	x.next(v)
 }

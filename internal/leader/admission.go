@@ -22,7 +22,7 @@ type admission struct {
 	self    roster.Member // this leader's record
 	grid    roster.GridID
 	release roster.Release // of this process
-	out     applicant
+	out     Member
 	refused bool                          // this member's identity is in use
 	silent  func(roster.Incarnation) bool // a member was removed as it did not answer: see detector
 
@@ -42,17 +42,13 @@ type join struct {
 
 func (j join) server() ServerID { return ServerOf(j.member.Incarnation, j.member.Durable) }
 
-// applicant is the leading member, which joins itself. [Member] implements it.
-type applicant interface {
-	prober
-	InUse(err error)
-}
-
-func newAdmission(cfg Config, out applicant, silent func(roster.Incarnation) bool) admission {
+func newAdmission(cfg Config, out Member, silent func(roster.Incarnation) bool) admission {
 	return admission{
 		silent: silent,
-		self:   cfg.Self, grid: cfg.Grid, release: cfg.Release, out: out, inquiries: newInquiries(out),
-		joins: map[roster.Incarnation]join{}, leaves: map[roster.Incarnation]bool{}, failed: map[roster.Incarnation]bool{},
+		self:   cfg.Self, grid: cfg.Grid, release: cfg.Release, out: out,
+		inquiries: inquiries{out: out, open: map[uint64]*inquiry{}},
+		joins:     map[roster.Incarnation]join{}, leaves: map[roster.Incarnation]bool{},
+		failed: map[roster.Incarnation]bool{},
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"errors"
 
 	"github.com/snowgrid/snowgrid/internal/clustertime"
-	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/internal/leader/anchor"
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
@@ -33,11 +32,8 @@ type anchoring struct {
 	machine    *anchor.Machine // nil without a store
 	changes    *changes
 	succession *succession
-	out        anchorer
+	out        Member
 }
-
-// anchorer reads and swaps the anchor's record. [Member] implements it.
-type anchorer interface{ Anchor(s anchor.Step) }
 
 // anchoringView is the input of [anchoring].
 type anchoringView struct {
@@ -107,34 +103,6 @@ func (x *anchoring) limit(r *roster.Roster) clustertime.Tick {
 		return 0
 	}
 	return x.machine.Limit(r)
-}
-
-// status returns the claim's state, false without an anchor.
-func (x *anchoring) status(v anchoringView) (AnchorStatus, bool) {
-	switch {
-	case x.machine != nil:
-		record, err := x.machine.Seen()
-		return AnchorStatus{State: x.machine.State(v.machineView()), Record: record, Limit: x.limit(v.Roster), Err: err}, true
-	case v.Roster.Anchored:
-		return AnchorStatus{State: Unanchored}, true
-	}
-	return AnchorStatus{}, false
-}
-
-// take takes the record at an operator's request, from any present holder.
-func (x *anchoring) take(v anchoringView, reply func(error)) {
-	status, anchored := x.status(v)
-	switch {
-	case !anchored:
-		reply(failure.Errorf(ErrNotNeeded, "grid: this grid has no anchor"))
-	case status.State == anchor.Waiting || status.State == anchor.Lost || status.State == anchor.Missing:
-		x.machine.Take()
-		reply(nil)
-	case status.State == anchor.Held || status.State == anchor.Taking:
-		reply(failure.Errorf(ErrNotNeeded, "grid: the anchor's record belongs to this grid already"))
-	default:
-		reply(failure.Errorf(ErrNotNow, "grid: the anchor's record cannot be taken: it is %s", status.State))
-	}
 }
 
 // yields passes an anchored grid's lead to a registered voter, if one answers: it continues

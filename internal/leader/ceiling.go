@@ -29,7 +29,7 @@ const (
 //	                         agreed, or failed: due immediately
 type ceiling struct {
 	server ServerID // this leader's
-	out    ceilingOutput
+	out    Member
 
 	keeper    clustertime.Timekeeper
 	next      time.Duration // next raise
@@ -45,13 +45,6 @@ type ceiling struct {
 	// reported is the time at which cluster time ahead of the clocks was last reported; 0 for
 	// none.
 	reported time.Duration
-}
-
-// ceilingOutput carries out a [ceiling]'s decisions.
-type ceilingOutput interface {
-	prober
-	proposer
-	ReportClocks(v clustertime.Verdict)
 }
 
 // ceilingView is a [ceiling]'s input.
@@ -70,7 +63,7 @@ type reading struct {
 	known    clustertime.Tick   // the latest cluster time in the answers
 }
 
-func newCeiling(server ServerID, out ceilingOutput) ceiling {
+func newCeiling(server ServerID, out Member) ceiling {
 	return ceiling{server: server, out: out}
 }
 
@@ -189,17 +182,6 @@ func (c *ceiling) lastRaise(v View) Raise {
 func (c *ceiling) proposed(now time.Duration, err error) {
 	c.proposing = false
 	if err != nil {
-		c.next = now
-	}
-}
-
-// windowGrown makes a raise due. The next one by the earlier window may be minutes away, and members, holders and
-// alerts measure the ceiling's lead by the new window.
-func (c *ceiling) windowGrown(now time.Duration) { c.next = now }
-
-// limitRaised makes a raise due if the previous limit held back the last one.
-func (c *ceiling) limitRaised(now time.Duration) {
-	if c.bound {
 		c.next = now
 	}
 }

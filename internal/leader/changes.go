@@ -2,13 +2,10 @@ package leader
 
 import "github.com/snowgrid/snowgrid/internal/roster"
 
-// proposer proposes commands. [Member] implements it.
-type proposer interface{ Propose(c roster.Command) }
-
 // changes proposes changes of the roster, one at a time: a second one would be computed from
 // the same version, and refused.
 type changes struct {
-	out     proposer
+	out     Member
 	pending bool // a change has no outcome yet
 }
 

@@ -3,8 +3,6 @@ package leader
 import (
 	"maps"
 	"time"
-
-	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
 // When all members of a durable grid are stopped, any majority of the voters' disks has
@@ -68,13 +66,6 @@ func (m *voters) departing(v View, stays map[ServerID]bool) (keeps func(ServerID
 	}
 	majority = 2*stay > voters
 	return func(id ServerID) bool { return d.keepsVote(id, majority, v.Mono) }, majority
-}
-
-// departed reports whether a leaving member may end: it is out of the roster, and its server is
-// removed, or its vote may stay behind. Until then its vote may be needed to agree on the removal.
-func (m *voters) departed(v View, inc roster.Incarnation, server ServerID) bool {
-	_, member := v.Roster.Member(inc)
-	return !member && (!v.serves(server) || m.leavesVote(v, server))
 }
 
 // leavesVote reports whether a server that left may end although it has a vote: it has a

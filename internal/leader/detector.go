@@ -13,7 +13,7 @@ const (
 	// lagLimit bounds the age for a member's applied roster.
 	lagLimit = 2 * time.Second
 
-	probeUnsigned = 250 * time.Millisecond // pause after an answer without a Raft server: see detector.unreached
+	probeUnsigned = 250 * time.Millisecond // pause after an answer without a Raft server: see Leader.Unreached
 	probeSoon     = 50 * time.Millisecond  // pause after the first failure
 	probeAgain    = 200 * time.Millisecond // pause after later failures
 	// probeMany is the pause after an answer with a Raft server, and the longest pause without. With the default
@@ -30,7 +30,7 @@ const (
 
 // detector is the leader's failure detector. It probes every member repeatedly, because
 // gossip alone is not enough: false alarms cost moves and waits (R7). It probes a member
-// immediately when Raft does not reach it: see detector.unreached. Answers to pushes count
+// immediately when Raft does not reach it: see Leader.Unreached. Answers to pushes count
 // like answers to probes: see detector.pushAnswered.
 //
 //	          probes fail             for suspectAfter, or two are refused    for deadAfter
@@ -47,7 +47,7 @@ const (
 type detector struct {
 	self    roster.Incarnation
 	silence Silence // the previous leader's
-	out     prober
+	out     Member
 	timer   *stepTimer // for probes and verdicts between regular steps
 
 	contacts map[roster.Incarnation]*contact // all roster members except this one
@@ -66,7 +66,7 @@ type seenVersion struct {
 	at      time.Duration
 }
 
-func newDetector(self roster.Incarnation, silence Silence, out prober, timer *stepTimer) detector {
+func newDetector(self roster.Incarnation, silence Silence, out Member, timer *stepTimer) detector {
 	return detector{self: self, silence: silence, out: out, timer: timer, contacts: map[roster.Incarnation]*contact{},
 		silent: map[roster.Incarnation]bool{}}
 }
@@ -89,7 +89,11 @@ func (d *detector) step(v View) {
 		}
 		if stale := !c.failing && c.answered < d.wanted; !c.probing && (v.Mono >= c.next || stale) {
 			c.probing, c.began = true, v.Mono
-			d.probe(m, c)
+			p := newProbe(c.began, m.Incarnation, m.API, forDetection, c.round)
+			if c.heard || m.Incarnation == d.silence.Member {
+				p.Timeout = min(probeTimeout, max(detectTimeout, 2*c.trip))
+			}
+			d.out.Probe(p)
 		}
 	}
 }
@@ -111,14 +115,6 @@ func (d *detector) tidy(v View) {
 
 // removedSilent reports whether a member did not answer when it was removed. Gossip may see it for minutes.
 func (d *detector) removedSilent(inc roster.Incarnation) bool { return d.silent[inc] }
-
-func (d *detector) probe(m roster.Member, c *contact) {
-	p := newProbe(c.began, m.Incarnation, m.API, forDetection, c.round)
-	if c.heard || m.Incarnation == d.silence.Member {
-		p.Timeout = min(probeTimeout, max(detectTimeout, 2*c.trip))
-	}
-	d.out.Probe(p)
-}
 
 // probed records a probe's outcome.
 func (d *detector) probed(v View, p Probe, a Answer, err error) {
@@ -189,27 +185,6 @@ func (d *detector) pause(v View, to roster.Incarnation) time.Duration {
 		return probeMany
 	}
 	return min(probeMany, max(probeUnsigned, time.Duration(len(v.Roster.Members))*time.Second/probesMost))
-}
-
-// unreached records a sign that a member may have ended or paused: Raft's last request to its
-// server failed, or, with slow set, has had no answer for a while. The member is probed
-// immediately, or, if slow, at most once per probeUnsigned. A sign decides nothing.
-func (d *detector) unreached(v View, server ServerID, slow bool) {
-	m, found := MemberOf(v.Roster, server)
-	c := d.contacts[m.Incarnation]
-	if !found || c == nil {
-		return
-	}
-	c.signed = v.Mono
-	if c.failing {
-		return // a failing member is probed soon in any case
-	}
-	earliest := c.began + refusedApart
-	if slow {
-		earliest = c.began + probeUnsigned
-	}
-	c.next = min(c.next, max(v.Mono, earliest))
-	d.advance(v, c)
 }
 
 // refresh makes a probe due for each member that has not answered since.

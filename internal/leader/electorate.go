@@ -139,9 +139,6 @@ func (e electorate) servers() map[string]int {
 // promotes reports whether a vote may be given.
 func (e electorate) promotes() bool { return e.voting < e.want && len(e.idle) > 0 }
 
-// removes reports whether a server may be removed.
-func (e electorate) removes() bool { return len(e.obsolete()) > 0 }
-
 // obsolete returns the servers that may be removed. It includes absent voters once enough others
 // vote.
 func (e electorate) obsolete() []Server {

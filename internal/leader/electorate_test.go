@@ -109,6 +109,8 @@ func TestCount(t *testing.T) {
 
 // fakeProber records probes and transfers of the lead.
 type fakeProber struct {
+	Member
+
 	probes    []Probe
 	transfers []ServerID
 }

@@ -41,18 +41,12 @@ type forget struct {
 // forgets gives up the disks of members at an operator's request.
 type forgets struct {
 	self     roster.Incarnation
-	claimant claimant
+	claimant *anchoring
 	changes  *changes
-	out      prober
+	out      Member
 
 	open   []*forget
 	rounds uint64 // of probes
-}
-
-// request records a request and proposes it, if no other change is proposed.
-func (x *forgets) request(v View, in ForgetRequest, reply func(Forgotten, error)) {
-	x.open = append(x.open, &forget{in: in, reply: reply})
-	x.propose(v)
 }
 
 // propose proposes the first request that is due, unless a change is proposed.
@@ -149,13 +143,6 @@ func (x *forgets) probed(v View, p Probe, err error) {
 			"grid: member %s does not answer and is still in the roster; it is removed within seconds, try again then", id))
 	}
 	x.propose(v)
-}
-
-// resign answers all requests.
-func (x *forgets) resign() {
-	for _, f := range x.open {
-		f.reply(Forgotten{}, errNotLeading)
-	}
 }
 
 // lossText describes the loss of the last disk of a partition.

@@ -1,8 +1,6 @@
 package leader
 
 import (
-	"cmp"
-	"maps"
 	"slices"
 
 	"github.com/snowgrid/snowgrid/internal/failure"
@@ -22,7 +20,7 @@ const (
 
 // inquiries probes members about requests.
 type inquiries struct {
-	out    prober
+	out    Member
 	open   map[uint64]*inquiry // by round
 	rounds uint64
 }
@@ -35,8 +33,6 @@ type inquiry struct {
 	// then decides on the answer: it replies, or probes again in the same inquiry.
 	then func(v View, round uint64, a Answer, err error) (done bool, result error)
 }
-
-func newInquiries(out prober) inquiries { return inquiries{out: out, open: map[uint64]*inquiry{}} }
 
 // room reports whether a member may be probed: no inquiry about it is open, and the limits are not
 // reached.
@@ -88,14 +84,6 @@ func (q *inquiries) probed(v View, p Probe, a Answer, err error) {
 		delete(q.open, p.round)
 		i.reply(result)
 	}
-}
-
-func (q *inquiries) resign() {
-	rounds := slices.SortedFunc(maps.Keys(q.open), cmp.Compare[uint64])
-	for _, round := range rounds {
-		q.open[round].reply(errNotLeading)
-	}
-	clear(q.open)
 }
 
 func silent(member roster.Incarnation, api string, err error) error {

@@ -19,8 +19,8 @@
 // [Leader.PushAnswered]. Package grid drives a Leader over sockets, and proof/sim drives the same
 // code in a loop.
 //
-// A Leader composes machines of the same kind. Each has its own state, and an interface for the
-// part of the other machines and of the [Member] that it depends on:
+// A Leader composes machines of the same kind. Each has its own state, and references to the other
+// machines that it depends on, and to the [Member]:
 //
 //	anchoring    the record of an anchored grid, and what the leader may propose
 //	ceiling      cluster time and the ceiling
@@ -34,6 +34,8 @@
 package leader
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/snowgrid/snowgrid/internal/clustertime"
@@ -113,9 +115,6 @@ type Leader struct {
 	activity activity
 }
 
-// claimant reports whether this leader may propose changes (A3). [anchoring] implements it.
-type claimant interface{ claims(r *roster.Roster) bool }
-
 // New returns the leader that a member becomes when it is elected.
 func New(cfg Config, m Member) *Leader {
 	self, server := cfg.Self.Incarnation, ServerOf(cfg.Self.Incarnation, cfg.Self.Durable)
@@ -128,7 +127,8 @@ func New(cfg Config, m Member) *Leader {
 	l.additions = additions{admission: &l.admission, detector: &l.detector, voters: &l.voters, out: m,
 		tried: map[ServerID]bool{}}
 	l.succession = newSuccession(cfg.Self, &l.admission, m)
-	l.reports = newReports()
+	l.reports = reports{held: map[roster.Replica]roster.Version{}, persisted: map[roster.PartitionID]roster.Version{},
+		unreached: map[roster.Incarnation]unreached{}}
 	l.anchoring = anchoring{self: self, changes: &l.changes, succession: &l.succession, out: m}
 	if cfg.Anchored {
 		l.anchoring.machine = anchor.New(self, cfg.Ahead)
@@ -155,7 +155,9 @@ func (l *Leader) Step(v View) {
 
 func (l *Leader) step(v View) {
 	l.Numbers(v) // it records pauses of this process
-	l.timer.expire(v.Mono)
+	if l.timer.at <= v.Mono {
+		l.timer.at = never
+	}
 	if !l.anchoring.step(l.anchoringView(v)) {
 		l.detector.step(v)
 		l.succession.step(v, l.activity.began)
@@ -181,12 +183,24 @@ func (l *Leader) step(v View) {
 // Resign answers all open requests. This member is no longer the leader, and no method is called
 // after it.
 func (l *Leader) Resign() {
-	l.admission.inquiries.resign()
-	l.protocols.resign()
+	inquiries := l.admission.inquiries.open
+	for _, round := range slices.Sorted(maps.Keys(inquiries)) {
+		inquiries[round].reply(errNotLeading)
+	}
+	clear(inquiries)
+	for _, w := range l.protocols.waiting {
+		w.reply(errNotLeading)
+	}
 	l.numbers.Resign(errNotLeading)
-	l.settings.resign()
-	l.forgets.resign()
-	l.removals.resign()
+	for _, s := range l.settings.open { // the proposed one may still be agreed on
+		s.reply(errNotLeading)
+	}
+	for _, f := range l.forgets.open {
+		f.reply(Forgotten{}, errNotLeading)
+	}
+	for _, r := range l.removals.open {
+		r.reply(Removed{}, errNotLeading)
+	}
 }
 
 func (l *Leader) ceilingView(v View) ceilingView {
@@ -212,7 +226,9 @@ func (l *Leader) Proposed(v View, c roster.Command, err error) {
 		l.timer.advance(v.Mono)
 	}
 	if c.Change != nil && c.Change.Window > 0 && err == nil {
-		l.ceiling.windowGrown(v.Mono)
+		// The next raise by the earlier window may be minutes away, and members, holders and alerts measure the
+		// ceiling's lead by the new window.
+		l.ceiling.next = v.Mono
 	}
 	if c.Reset != nil && err == nil { // a member again: it stays until another leads
 		l.succession.yielded = false
@@ -245,8 +261,24 @@ func (l *Leader) Probed(v View, p Probe, a Answer, err error) {
 
 // Unreached records a sign that a member may have ended or paused: Raft's last request to its
 // server failed, or, with slow set, has had no answer for a while. The member is probed
-// immediately, or soon if it is only slow. A sign decides nothing.
-func (l *Leader) Unreached(v View, server ServerID, slow bool) { l.detector.unreached(v, server, slow) }
+// immediately, or, if slow, at most once per probeUnsigned. A sign decides nothing.
+func (l *Leader) Unreached(v View, server ServerID, slow bool) {
+	m, found := MemberOf(v.Roster, server)
+	c := l.detector.contacts[m.Incarnation]
+	if !found || c == nil {
+		return
+	}
+	c.signed = v.Mono
+	if c.failing {
+		return // a failing member is probed soon in any case
+	}
+	earliest := c.began + refusedApart
+	if slow {
+		earliest = c.began + probeUnsigned
+	}
+	c.next = min(c.next, max(v.Mono, earliest))
+	l.detector.advance(v, c)
+}
 
 // PushAnswered records a member's answer to a push that began at a time by the monotonic clock,
 // and reports whether a step is due by it. If not, [Leader.Due] need not be called: the next step
@@ -262,7 +294,8 @@ func (l *Leader) Reconfigured(v View, c Reconfiguration) {
 		l.voters.reconfiguring = false
 		return
 	}
-	l.additions.added(v)
+	l.additions.adding = false
+	l.additions.next(v)
 }
 
 // LeadTransferred records that the transfer of the lead has ended. If this member still leads,
@@ -275,7 +308,9 @@ func (l *Leader) Dismissed(v View, d Dismissal, err error) { l.removals.dismisse
 // Anchored records the outcome of a read or a swap of the anchor's record.
 func (l *Leader) Anchored(v View, s anchor.Step, out anchor.Outcome) {
 	if l.anchoring.done(l.anchoringView(v), s, out) {
-		l.ceiling.limitRaised(v.Mono)
+		if l.ceiling.bound { // the previous limit held back the last raise
+			l.ceiling.next = v.Mono
+		}
 	}
 	l.anchoring.step(l.anchoringView(v))
 }
@@ -283,5 +318,14 @@ func (l *Leader) Anchored(v View, s anchor.Step, out anchor.Outcome) {
 // AnchorStatus returns the state of this leader's claim to the anchor's record, false without an
 // anchor.
 func (l *Leader) AnchorStatus(v View) (AnchorStatus, bool) {
-	return l.anchoring.status(l.anchoringView(v))
+	x := &l.anchoring
+	switch {
+	case x.machine != nil:
+		record, err := x.machine.Seen()
+		return AnchorStatus{State: x.machine.State(l.anchoringView(v).machineView()), Record: record,
+			Limit: x.limit(v.Roster), Err: err}, true
+	case v.Roster.Anchored:
+		return AnchorStatus{State: Unanchored}, true
+	}
+	return AnchorStatus{}, false
 }

@@ -52,7 +52,12 @@ func (l *Leader) sight(v View) plan.Sight {
 		s.Granted = 0
 	}
 	s.Patient = len(s.Held) < r.Joining() && age < patience
-	l.describeMembers(&s)
+	s.Zones = map[roster.Incarnation]string{l.self: l.cfg.Self.Zone}
+	for inc, c := range l.detector.contacts {
+		if c.said {
+			s.Zones[inc] = c.zone
+		}
+	}
 	s.Keepers = l.keepers(v)
 	l.detector.judge(v, &s)
 	s.Gone = append(s.Gone, l.admission.failedMembers()...)

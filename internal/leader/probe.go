@@ -62,9 +62,6 @@ var ErrAbsent = errors.New("leader: the incarnation is not at its address")
 // errForeign is the outcome if a member with another claim answered.
 var errForeign = errors.New("leader: the member belongs to this grid under another claim")
 
-// prober sends probes. [Member] implements it.
-type prober interface{ Probe(p Probe) }
-
 func newProbe(now time.Duration, to roster.Incarnation, api string, why purpose, round uint64) Probe {
 	return Probe{To: to, API: api, Timeout: probeTimeout, purpose: why, round: round, began: now}
 }

@@ -33,18 +33,13 @@ const (
 type protocols struct {
 	self     roster.Incarnation
 	own      roster.Release // of this process
-	detector releases
-	claimant claimant
+	detector *detector
+	claimant *anchoring
 	changes  *changes
 
 	waiting []protocolWait
 	needed  time.Duration // when the roster's protocol was last needed
 	began   bool          // needed is set
-}
-
-// releases is the part of [detector] that [protocols] depends on.
-type releases interface {
-	release(inc roster.Incarnation) (r roster.Release, known bool)
 }
 
 type protocolWait struct {
@@ -67,14 +62,6 @@ func (x *protocols) request(v View, p roster.Protocol, part string, reply func(e
 
 // need records that the roster's protocol is needed now.
 func (x *protocols) need(v View) { x.needed, x.began = v.Mono, true }
-
-// resign answers every request that waits.
-func (x *protocols) resign() {
-	for _, w := range x.waiting {
-		w.reply(errNotLeading)
-	}
-	x.waiting = nil
-}
 
 // step answers the requests that can be answered, and proposes the protocol that the others need,
 // or a lower one if nothing has needed the present one for a while.

@@ -15,19 +15,14 @@ import (
 // after the push stands. A probe that Raft has requested since then stays due.
 func (d *detector) pushAnswered(v View, to roster.Incarnation, began time.Duration, a Answer) (due bool) {
 	c := d.contacts[to]
-	if c == nil || a.foreign(v.Roster) {
+	if c == nil || a.foreign(v.Roster) || began < c.admitted || began < c.failed {
 		return false
 	}
-	return d.judgeAgain(v, to, c, func() { d.notePushAnswer(v, c, to, began, a) })
-}
-
-func (d *detector) notePushAnswer(v View, c *contact, to roster.Incarnation, began time.Duration, a Answer) {
-	if began < c.admitted || began < c.failed {
-		return
-	}
-	if d.noteAnswer(v, c, began, a) && began >= c.signed {
-		c.next = max(c.next, v.Mono+d.pause(v, to))
-	}
+	return d.judgeAgain(v, to, c, func() {
+		if d.noteAnswer(v, c, began, a) && began >= c.signed {
+			c.next = max(c.next, v.Mono+d.pause(v, to))
+		}
+	})
 }
 
 // noteAnswer records an answer to a call that began at a time, and reports whether the member

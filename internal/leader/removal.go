@@ -2,6 +2,7 @@ package leader
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -70,16 +71,10 @@ type removals struct {
 	detector  *detector
 	voters    *voters
 	settings  *settingsChanges
-	out       removalOutput
+	out       Member
 
 	open   []*removal
 	rounds uint64 // of probes
-}
-
-// removalOutput carries out the decisions of [removals].
-type removalOutput interface {
-	prober
-	Dismiss(d Dismissal)
 }
 
 // request starts the probes for a removal. by is the operator's address or name.
@@ -209,7 +204,10 @@ func (x *removals) step(v View) {
 				"agreed on yet; check with `snowgrid status`", r.id))
 		}
 	}
-	x.voters.tidyGivenUp(v)
+	maps.DeleteFunc(x.voters.givenUp, func(id ServerID, _ bool) bool { // removed, or with a member again
+		_, member := v.memberOf(id)
+		return member || !v.serves(id)
+	})
 }
 
 // check returns an error if a member must not be taken out.
@@ -303,11 +301,4 @@ func (r Removed) String() string {
 		return fmt.Sprintf("member %s leaves the grid", r.Leaving)
 	}
 	return fmt.Sprintf("member %s is removed", r.Member)
-}
-
-// resign answers all requests.
-func (x *removals) resign() {
-	for _, r := range x.open {
-		r.reply(Removed{}, errNotLeading)
-	}
 }

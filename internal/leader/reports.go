@@ -2,14 +2,12 @@ package leader
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"time"
 
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/internal/roster"
-	"github.com/snowgrid/snowgrid/internal/roster/plan"
 )
 
 // Report is a partition owner's report to the leader.
@@ -38,13 +36,6 @@ type reports struct {
 type unreached struct {
 	members []roster.Incarnation
 	at      time.Duration
-}
-
-func newReports() reports {
-	return reports{
-		held: map[roster.Replica]roster.Version{}, persisted: map[roster.PartitionID]roster.Version{},
-		unreached: map[roster.Incarnation]unreached{},
-	}
 }
 
 // record records a report, and reports whether a step is due.
@@ -134,31 +125,4 @@ func (q *reports) noteUnreached(v View, owner roster.Incarnation, members []rost
 		q.unreached[owner] = unreached{members, v.Mono}
 	}
 	return changed
-}
-
-// apart returns, ascending, the pairs of members that do not reach each other while both answer
-// this leader. The failure detector decides about all other pairs.
-func (q *reports) apart(now time.Duration, reaches func(roster.Incarnation) bool) []plan.Pair {
-	pairs := map[plan.Pair]bool{}
-	for owner, u := range q.unreached {
-		if now-u.at > unreachedKept {
-			delete(q.unreached, owner)
-			continue
-		}
-		for _, m := range u.members {
-			if reaches(owner) && reaches(m) {
-				pairs[plan.PairOf(owner, m)] = true
-			}
-		}
-	}
-	return slices.SortedFunc(maps.Keys(pairs),
-		func(a, b plan.Pair) int { return cmp.Or(cmp.Compare(a.A, b.A), cmp.Compare(a.B, b.B)) })
-}
-
-// showEarlier records the end of a grant from an earlier run, and reports whether it
-// is later than all before.
-func (q *reports) showEarlier(until clustertime.Tick) (later bool) {
-	later = until > q.earlier
-	q.earlier = max(q.earlier, until)
-	return later
 }

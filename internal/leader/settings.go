@@ -48,7 +48,7 @@ type settingsChange struct {
 
 // settingsChanges changes settings at an operator's request.
 type settingsChanges struct {
-	claimant claimant
+	claimant *anchoring
 	changes  *changes
 
 	open []*settingsChange
@@ -174,13 +174,6 @@ func (x *settingsChanges) proposed(v View, c roster.Command, err error) {
 func (x *settingsChanges) answer(s *settingsChange, err error) {
 	x.open = slices.DeleteFunc(x.open, func(other *settingsChange) bool { return other == s })
 	s.reply(err)
-}
-
-// resign answers all requests. The proposed one may still be agreed on.
-func (x *settingsChanges) resign() {
-	for _, s := range slices.Clone(x.open) {
-		x.answer(s, errNotLeading)
-	}
 }
 
 // NewsOfSettings returns the protocol that a request needs, and the part that needs it.

@@ -14,10 +14,3 @@ type stepTimer struct{ at time.Duration }
 
 // advance makes the step due at a time, unless it is due before.
 func (t *stepTimer) advance(at time.Duration) { t.at = min(t.at, at) }
-
-// expire resets the timer if its step is due.
-func (t *stepTimer) expire(now time.Duration) {
-	if t.at <= now {
-		t.at = never
-	}
-}

@@ -20,17 +20,11 @@ type succession struct {
 	self    roster.Incarnation
 	server  ServerID // this leader's
 	members membership
-	out     successionOutput
+	out     Member
 
 	attempt *attempt // nil unless in progress
 	rounds  uint64   // of attempts
 	yielded bool     // an attempt has ended, and this leader still leads
-}
-
-// successionOutput carries out the decisions of a [succession].
-type successionOutput interface {
-	prober
-	TransferLead(to ServerID)
 }
 
 // attempt is one round of probes of the voters that may lead.
@@ -42,7 +36,7 @@ type attempt struct {
 	transferring bool
 }
 
-func newSuccession(self roster.Member, members membership, out successionOutput) succession {
+func newSuccession(self roster.Member, members membership, out Member) succession {
 	return succession{self: self.Incarnation, server: ServerOf(self.Incarnation, self.Durable), members: members, out: out}
 }
 
@@ -66,18 +60,14 @@ func (s *succession) succeeded(v View) bool {
 	})
 }
 
-// hasSuccessor reports whether gossip sees another voter that stays: it can take the lead.
-// Without one this leader keeps the lead until another member is promoted.
-func (s *succession) hasSuccessor(v View) bool {
-	return slices.ContainsFunc(v.Servers, func(of Server) bool {
+// mayFollow reports whether another member can lead when this one is no longer a member: gossip sees another voter that
+// stays. Without one this leader keeps the lead until another member is promoted. The record is not taken then.
+func (s *succession) mayFollow(v View) bool {
+	return s.succeeded(v) && slices.ContainsFunc(v.Servers, func(of Server) bool {
 		p, seen := v.peerOf(of.ID)
 		return seen && of.Voter && of.ID != s.server && !p.Leaving
 	})
 }
-
-// mayFollow reports whether another member can lead when this one is no longer a member. The record is not
-// taken then.
-func (s *succession) mayFollow(v View) bool { return s.succeeded(v) && s.hasSuccessor(v) }
 
 // accompanied reports whether another leaving member is still in the roster, and gossip sees it.
 func (s *succession) accompanied(v View) bool {

@@ -36,8 +36,6 @@ type Peer struct {
 	Leaving     bool // it states that it leaves
 }
 
-func (p Peer) server() ServerID { return ServerOf(p.Incarnation, p.Durable) }
-
 // serves reports whether a server is configured.
 func (v View) serves(id ServerID) bool {
 	return slices.ContainsFunc(v.Servers, func(s Server) bool { return s.ID == id })
@@ -84,7 +82,7 @@ func (v View) has(inc roster.Incarnation) bool {
 // Raft sends to the one in the roster, if gossip sees that, and so peerOf returns it.
 func (v View) peerOf(id ServerID) (peer Peer, found bool) {
 	for _, p := range v.Peers {
-		if p.server() != id {
+		if ServerOf(p.Incarnation, p.Durable) != id {
 			continue
 		}
 		if _, member := v.Roster.Member(p.Incarnation); member {
@@ -109,10 +107,4 @@ func (v View) live() map[roster.Incarnation]bool {
 		out[p.Incarnation] = true
 	}
 	return out
-}
-
-// seesMember reports whether the roster lists a member, or gossip sees it.
-func (v View) seesMember(id roster.MemberID) bool {
-	_, found := registered(v.Roster, id)
-	return found || slices.ContainsFunc(v.Peers, func(p Peer) bool { return p.Incarnation.Member() == id })
 }

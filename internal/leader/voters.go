@@ -23,19 +23,6 @@ type membership interface {
 	staying(v View) map[ServerID]bool
 }
 
-// liveness is the part of [detector] that [voters] depends on.
-type liveness interface {
-	failing(inc roster.Incarnation) bool
-	answeredSince(inc roster.Incarnation, since time.Duration) bool
-	refresh(now time.Duration)
-}
-
-// reconfigurer probes members and changes Raft's servers. [Member] implements it.
-type reconfigurer interface {
-	prober
-	Reconfigure(c Reconfiguration)
-}
-
 // voters maintains the number of voters, one change at a time. Before a change it probes every
 // server that the change depends on: a vote given to a dead member, or taken from the only member
 // that answers, costs the majority.
@@ -50,8 +37,8 @@ type voters struct {
 	server  ServerID // this leader's
 	most    int      // servers at most, 0 for [ServersMost]
 	members membership
-	live    liveness
-	out     reconfigurer
+	live    *detector
+	out     Member
 
 	departures    departures
 	survey        *survey // nil unless servers are being probed
@@ -70,7 +57,7 @@ type survey struct {
 	answered map[roster.Incarnation]bool // false for no answer yet, or no answer at all
 }
 
-func newVoters(cfg Config, members membership, live liveness, out reconfigurer) voters {
+func newVoters(cfg Config, members membership, live *detector, out Member) voters {
 	return voters{
 		self: cfg.Self.Incarnation, server: ServerOf(cfg.Self.Incarnation, cfg.Self.Durable), most: cfg.Servers,
 		members: members, live: live, out: out, departures: departures{}, givenUp: map[ServerID]bool{},
@@ -109,7 +96,7 @@ func (m *voters) step(v View) {
 	if !found {
 		return
 	}
-	if !e.promotes() && !e.removes() && !e.demotes() && !e.respreads() {
+	if !e.promotes() && len(e.obsolete()) == 0 && !e.demotes() && !slices.ContainsFunc(e.idle, e.spreads) {
 		m.prune(v, e)
 		return
 	}
@@ -184,8 +171,16 @@ func (m *voters) decide(v View) {
 }
 
 func (m *voters) next(v View, e electorate, asked *survey) (Reconfiguration, bool) {
-	answers := func(s Server) bool { return s.ID == m.server || m.answers(v, asked, s) }
-	reached := func(s Server) bool { return answers(s) || asked.reached(v, s) }
+	// A vote given to a dead member, which died together with a voter before any probe failed, would count against
+	// the majority and cost it.
+	answers := func(s Server) bool {
+		of, member := v.memberOf(s.ID)
+		return s.ID == m.server || member && !m.live.failing(of.Incarnation) && asked.answered[of.Incarnation]
+	}
+	reached := func(s Server) bool { // by gossip, and it answered, member or not
+		p, seen := v.peerOf(s.ID)
+		return answers(s) || seen && asked.answered[p.Incarnation]
+	}
 	if e.promotes() {
 		if i := slices.IndexFunc(e.idle, answers); i >= 0 {
 			return Reconfiguration{Do: Promote, Server: e.idle[i].ID}, true
@@ -202,28 +197,6 @@ func (m *voters) next(v View, e electorate, asked *survey) (Reconfiguration, boo
 		return Reconfiguration{}, false
 	}
 	return Reconfiguration{Do: Promote, Server: e.idle[i].ID}, true
-}
-
-// answers reports whether a server's member answered. A vote given to a dead member, which died
-// together with a voter before any probe failed, would count against the majority and cost it.
-func (m *voters) answers(v View, asked *survey, s Server) bool {
-	of, member := v.memberOf(s.ID)
-	return member && !m.live.failing(of.Incarnation) && asked.answered[of.Incarnation]
-}
-
-// reached reports whether a server that gossip sees answered, member or not.
-func (s *survey) reached(v View, server Server) bool {
-	p, seen := v.peerOf(server.ID)
-	return seen && s.answered[p.Incarnation]
-}
-
-// tidyGivenUp drops the votes given up whose servers are removed, or have a member again.
-func (m *voters) tidyGivenUp(v View) {
-	for id := range m.givenUp {
-		if _, member := v.memberOf(id); member || !v.serves(id) {
-			delete(m.givenUp, id)
-		}
-	}
 }
 
 // busy reports whether a change is in progress.

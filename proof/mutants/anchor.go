@@ -111,7 +111,7 @@ var anchorMutants = []mutant{
 	{"A9", "a member of another claim counts as answering", "internal/leader/detector.go",
 		"if err == nil && a.foreign(v.Roster) {", "if err == nil && a.foreign(v.Roster) && v.Mono < 0 {", leaderTests},
 	{"A9", "a member of another claim answers pushes", "internal/leader/pushanswers.go",
-		"c == nil || a.foreign(v.Roster) {", "c == nil {", leaderTests},
+		"c == nil || a.foreign(v.Roster) ||", "c == nil ||", leaderTests},
 	{"A9", "a process that has given up its claim is passed the lead", "internal/leader/succession.go",
 		"(a.claim == \"\" || answer.Claim == a.claim)", "(a.claim == \"\" || answer.Claim != \"-\")",
 		[]string{"./internal/leader", "-run", "TestStrangerPassesTheLead"}},
