@@ -25,15 +25,6 @@ type peer struct {
 // behind. A replica that is further behind gets the whole table.
 const changesKept = 1024
 
-// remember keeps a change for replicas that lack it. The list is cut at twice its maximum
-// length, so that the amortized cost is low.
-func (o *owner[C]) remember(c C) {
-	o.changes = append(o.changes, c)
-	if len(o.changes) >= 2*changesKept {
-		o.forget(changesKept)
-	}
-}
-
 // forget drops all changes except the last ones. The list is copied if its capacity is
 // twice the rest, so that dropped changes take no memory.
 func (o *owner[C]) forget(kept uint64) {
@@ -98,7 +89,12 @@ func (r *Replica[S, C]) Acknowledged(from roster.Incarnation, v roster.Version, 
 		return
 	}
 	if held.Number > r.position.Number {
-		r.overtake(held.Number)
+		// Only this owner numbers changes in its term, so another process made the table behind that number. The next
+		// update is a whole table with a later number, which replaces it.
+		if held.Number < numberMax {
+			r.position.Number = held.Number + 1
+			r.forget(0)
+		}
 		return
 	}
 	p, said := r.peers[from]
@@ -106,17 +102,6 @@ func (r *Replica[S, C]) Acknowledged(from roster.Incarnation, v roster.Version, 
 		r.peers[from] = peer{number: held.Number, at: v}
 		r.forgetHeld()
 	}
-}
-
-// overtake raises the owner's number above a number that a replica reports. Only this owner numbers
-// changes in its term, so another process made the table behind that number. The next update is a
-// whole table with a later number, which replaces it.
-func (r *Replica[S, C]) overtake(number uint64) {
-	if number >= numberMax {
-		return
-	}
-	r.position.Number = number + 1
-	r.forget(0)
 }
 
 // Admission returns the joining replica after it has acknowledged the mark or a later

@@ -116,7 +116,10 @@ func (r *Replica[S, C]) Changed() Position {
 		panic(fmt.Sprintf("backup: partition %d changed by %s, which does not act", r.partition, r.self))
 	}
 	r.position.Number++
-	r.remember(r.machine.Change())
+	r.changes = append(r.changes, r.machine.Change()) // for replicas that lack it
+	if len(r.changes) >= 2*changesKept {              // so that the amortized cost is low
+		r.forget(changesKept)
+	}
 	r.forgetHeld()
 	return r.position
 }

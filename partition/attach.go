@@ -35,11 +35,10 @@ func (m *Machine) attach(v View, b Bounds, h attachment.HolderID, c Claim) (a at
 	}
 	life := m.table.lifeOf(name)
 	a, changed, err := m.table.Attach(c, b)
-	if err != nil {
-		return attachment.Attachment{}, err
+	if err == nil {
+		m.took(v, h, c, a, life, changed)
 	}
-	m.took(v, h, c, a, life, changed)
-	return a, nil
+	return a, err
 }
 
 // expirePrevious ends the attachment of a holder's earlier process on the logical node that its

@@ -86,16 +86,11 @@ func (t *Table) Apply(c TableChange) {
 			t.folds = min(t.folds, r.mark)
 		}
 		for _, s := range state.Slots {
-			r.put(s.slot())
+			i, found := r.find(s.Node)
+			if !found {
+				r.slots = slices.Insert(r.slots, i, slot{})
+			}
+			r.slots[i] = s.slot()
 		}
 	}
-}
-
-// put puts a slot in its place.
-func (r *record) put(s slot) {
-	i, found := r.find(s.node)
-	if !found {
-		r.slots = slices.Insert(r.slots, i, slot{})
-	}
-	r.slots[i] = s
 }

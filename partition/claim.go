@@ -1,10 +1,13 @@
 package partition
 
 import (
+	"fmt"
+
 	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/internal/roster"
+	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 // Claim is an attachment as presented by its holder; with a zero ID, a handle without one. Grid,
@@ -66,7 +69,10 @@ func (m *Machine) took(v View, h attachment.HolderID, c Claim, a attachment.Atta
 	if changed {
 		m.changed(name, c.ID)
 	}
-	m.giveWay(name, v.Mono)
+	if e := m.ending[name]; e != nil && m.table.lifeOf(name) != e.ref.Life { // a later life has replaced that one
+		delete(m.ending, name)
+		m.answerEnding(e, fmt.Errorf("sequencer %q: %w", name, sequencer.ErrDestroyed), v.Mono)
+	}
 	m.show(v, h, c, a)
 	m.sessions.seenFrom(h, c.Peer)
 	if !c.ID.IsZero() {

@@ -86,17 +86,12 @@ func serveNames[T any](m *Machine, v View, request namesRequest[T], to caller[T]
 		c.begin(m, v)
 		return
 	}
-	m.collection.add(waiting{v.Mono + namesWait, c})
-	m.settle(v)
-}
-
-// add makes a request wait for the definitions.
-func (c *collection) add(w waiting) {
-	if len(c.waiting) >= waitingMax {
-		w.request.fail(c.awaited())
+	if len(m.collection.waiting) >= waitingMax {
+		c.fail(m.collection.awaited())
 	} else {
-		c.waiting = append(c.waiting, w)
+		m.collection.waiting = append(m.collection.waiting, waiting{v.Mono + namesWait, c})
 	}
+	m.settle(v)
 }
 
 // awaited returns the error for a request that the incomplete table cannot serve.
@@ -134,7 +129,7 @@ func (c *collection) collect(v View) {
 	}
 	named := c.replica.Disks(0).Named
 	if len(named) == 0 {
-		c.table.CompleteAlone()
+		c.table.complete = true
 		c.replica.Changed()
 		return
 	}
@@ -149,15 +144,6 @@ func (c *collection) collect(v View) {
 			a.busy = true
 			c.member.Collect(Collection{From: id, Term: p.Term, Lost: p.LostTerm})
 		}
-	}
-}
-
-// fail gives up all waiting requests.
-func (c *collection) fail(err error) {
-	waiting := c.waiting
-	c.waiting = nil
-	for _, w := range waiting {
-		w.request.fail(err)
 	}
 }
 
@@ -206,7 +192,13 @@ func (m *Machine) take(c Collection, d Definitions) {
 		m.tellEnded(ref)
 		m.sessions.DropName(ref.Definition.Name())
 	}
-	m.member.DefinitionsCollected(m.id, c.From, d.names())
+	lives := 0
+	for _, r := range d.Records {
+		if !r.Destroyed {
+			lives++
+		}
+	}
+	m.member.DefinitionsCollected(m.id, c.From, lives)
 }
 
 // resume begins the requests that waited for the definitions.

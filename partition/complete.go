@@ -14,14 +14,6 @@ import (
 // Complete reports whether the table has every definition and every tombstone.
 func (t *Table) Complete() bool { return t.complete }
 
-// CompleteAlone makes the table complete as it is, because no remaining disk can have more. It
-// reports whether it was not before.
-func (t *Table) CompleteAlone() bool {
-	was := t.complete
-	t.complete = true
-	return !was
-}
-
 // Collect replaces the table's definitions by a disk's and makes the table complete (D6). A life
 // that a holder has presented in the meantime stays, with its logical nodes, only if the disk has
 // that very life alive. Collect returns the other presented lives, which have ended, sorted by
@@ -53,7 +45,11 @@ func (t *Table) Collect(d Definitions) (ended []attachment.Ref) {
 		case now == nil:
 			t.records[name] = r
 		case now.destroyed:
-			now.cover(r)
+			now.mark = max(now.mark, r.mark)
+			last := (now.mark - 1).Time()
+			if r.ref.Definition.MaxID(last) > now.ref.Definition.MaxID(last) {
+				now.ref = r.ref
+			}
 		default:
 			now.free = max(now.free, r.mark)
 		}
@@ -66,14 +62,4 @@ func (t *Table) Collect(d Definitions) (ended []attachment.Ref) {
 	t.complete, t.touched, t.disk = true, nil, unstored{}
 	slices.SortFunc(ended, func(a, b attachment.Ref) int { return cmp.Compare(a.Definition.Name(), b.Definition.Name()) })
 	return ended
-}
-
-// cover extends a tombstone to another ended life of its name, with the definition of the life whose IDs
-// below the mark of both are larger.
-func (r *record) cover(other *record) {
-	r.mark = max(r.mark, other.mark)
-	last := (r.mark - 1).Time()
-	if other.ref.Definition.MaxID(last) > r.ref.Definition.MaxID(last) {
-		r.ref = other.ref
-	}
 }

@@ -16,16 +16,6 @@ type Definitions struct {
 	Records []DefinitionRecord `json:"records,omitempty"`
 }
 
-// names returns the number of names whose lives have not ended.
-func (d Definitions) names() (n int) {
-	for _, r := range d.Records {
-		if !r.Destroyed {
-			n++
-		}
-	}
-	return n
-}
-
 // DefinitionRecord is one name: a life, or the tombstone of an ended life.
 type DefinitionRecord struct {
 	Ref       attachment.Ref   `json:"ref"`

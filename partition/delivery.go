@@ -102,7 +102,6 @@ func (d *deliveries) replicate() {
 	}
 }
 
-// send sends an update with the newest question.
 func (d *deliveries) send(s *sender, to roster.Incarnation, u Update) {
 	s.busy = true
 	d.member.Send(Delivery{To: to, Update: u, Pause: s.pause, Question: d.questions})
@@ -156,7 +155,11 @@ func (m *Machine) Accept(v View, u Update) (Holds, error) {
 	}
 	var err error
 	if u.Keep {
-		err = m.keepers.accept(u)
+		var fresh bool
+		if fresh, err = m.replica.Keep(u); err == nil && fresh {
+			m.keepers.kept.apply(u.Position, changeOf(u))
+			m.table.ForgetStored() // it no longer follows them
+		}
 	} else if _, err = m.replica.Accept(u); err == nil {
 		m.storage.store(v) // a table that needs no write is stored already
 	}

@@ -2,7 +2,6 @@ package partition
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -41,17 +40,6 @@ func (e endings) check(name string) error {
 		return nil
 	}
 	return failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: it is being destroyed", name)
-}
-
-// fail gives up all destroys in progress.
-func (e endings) fail(err error) {
-	for _, name := range e.names() {
-		waiting := e[name].waiting
-		delete(e, name)
-		for _, b := range waiting {
-			b.ended(err)
-		}
-	}
 }
 
 // Destroy ends a life, the current one if life is zero. It replies when the life has ended; the
@@ -156,15 +144,6 @@ func (m *Machine) endIfSilent(name string, now time.Duration) {
 	}
 }
 
-// endOverdue ends the lives whose holders had their time to report.
-func (m *Machine) endOverdue(now time.Duration) {
-	for _, name := range m.ending.names() {
-		if now >= m.ending[name].deadline {
-			m.end(name, now)
-		}
-	}
-}
-
 // end ends a life. Holders are notified again: one may have opened its stream after the first time,
 // and renewed before this.
 func (m *Machine) end(name string, now time.Duration) {
@@ -177,14 +156,6 @@ func (m *Machine) end(name string, now time.Duration) {
 		m.sessions.DropName(name)
 	}
 	m.answerEnding(e, err, now)
-}
-
-// giveWay completes the destroy of a life that a later one has replaced.
-func (m *Machine) giveWay(name string, now time.Duration) {
-	if e := m.ending[name]; e != nil && m.table.lifeOf(name) != e.ref.Life {
-		delete(m.ending, name)
-		m.answerEnding(e, fmt.Errorf("sequencer %q: %w", name, sequencer.ErrDestroyed), now)
-	}
 }
 
 // answerEnding replies to all requests for a life's end.

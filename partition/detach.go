@@ -3,11 +3,9 @@ package partition
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"time"
 
 	"github.com/snowgrid/snowgrid/internal/attachment"
-	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -22,13 +20,15 @@ func (m *Machine) Detach(v View, h attachment.HolderID, ref attachment.Ref, rel 
 func (m *Machine) detach(v View, h attachment.HolderID, ref attachment.Ref, rel attachment.Release) {
 	name := ref.Definition.Name()
 	// A holder that shows nothing else has no handle at this owner: its random ID would be kept for a window.
-	handle := h != "" && m.sessions.Knows(h) && m.table.lifeOf(name) == ref.Life
+	handle := h != "" && m.sessions.holders[h] != nil && m.table.lifeOf(name) == ref.Life
 	// A later owner counts from here how long the name is unused. The node's next grant begins no earlier anyway.
 	rel.LastUsed = max(rel.LastUsed, v.Bounds().Now-1)
 	if m.table.Detach(ref, rel) {
 		handle = h != ""
 		m.changed(name, rel.ID)
-		m.released.note(rel.ID, v.Mono)
+		if len(m.released) < releasedMax {
+			m.released[rel.ID] = v.Mono
+		}
 		m.table.use(name, v.Mono)
 	}
 	limit := m.sessions.LimitOf(h)
@@ -50,13 +50,6 @@ type released map[attachment.ID]time.Duration
 // window.
 const releasedMax = 16384
 
-// note remembers an attachment that is given back.
-func (r released) note(id attachment.ID, now time.Duration) {
-	if len(r) < releasedMax {
-		r[id] = now
-	}
-}
-
 // ErrReleased is returned for an attachment that was given back. It matches sequencer.ErrDetached.
 var ErrReleased = fmt.Errorf("partition: the attachment was given back: %w", sequencer.ErrDetached)
 
@@ -64,17 +57,4 @@ var ErrReleased = fmt.Errorf("partition: the attachment was given back: %w", seq
 // holder may attach another. An attachment that was given back is not replaced.
 func LostNode(renewal error) bool {
 	return errors.Is(renewal, sequencer.ErrDetached) && !errors.Is(renewal, ErrReleased)
-}
-
-// refuse returns ErrReleased for an attachment that was given back.
-func (r released) refuse(name string, id attachment.ID) error {
-	if _, gone := r[id]; !gone {
-		return nil
-	}
-	return failure.Errorf(ErrReleased, "sequencer %q: the attachment was given back; attach again", name)
-}
-
-// forget drops attachments that no message can still present.
-func (r released) forget(now, window time.Duration) {
-	maps.DeleteFunc(r, func(_ attachment.ID, at time.Duration) bool { return now-at > window })
 }

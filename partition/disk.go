@@ -81,7 +81,6 @@ func (m *Machine) Stored(v View, p backup.Position, err error) {
 	m.settle(v)
 }
 
-// stored records a write's outcome.
 func (s *storage) stored(v View, p backup.Position, err error) {
 	s.writing, s.failed, s.retry = false, err != nil, 0
 	switch {
@@ -139,11 +138,4 @@ func (s *storage) isPending() bool {
 // isBehind reports whether some replica's disk lacks something.
 func (s *storage) isBehind() bool {
 	return !s.replica.OnAllDisks(s.replica.Position().Number) || !s.replica.JoinerOnDisk()
-}
-
-// askDisks requests the positions of the replicas' disks again: reports may be lost.
-func (s *storage) askDisks(d *deliveries) {
-	if s.table.Complete() && s.isBehind() {
-		d.question(false)
-	}
 }

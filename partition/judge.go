@@ -39,7 +39,10 @@ func (m *Machine) judge(v View, c Claim) (Claim, error) {
 	c.Trust = m.trust(v, c, run)
 	switch {
 	case life == c.Ref.Life:
-		return c, m.released.refuse(name, c.ID)
+		if _, gone := m.released[c.ID]; gone {
+			return c, failure.Errorf(ErrReleased, "sequencer %q: the attachment was given back; attach again", name)
+		}
+		return c, nil
 	case v.ofLaterClaim(c):
 		return c, failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: the holder was answered under another anchor "+
 			"claim, and this member has received no ceiling raise recently; retry",

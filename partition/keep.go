@@ -39,18 +39,16 @@ func (k *kept) apply(p backup.Position, c DefinitionChange) {
 	k.position, k.base = p, c.Base
 }
 
-// list returns the definitions, sorted by name, and the position of their table.
-func (k *kept) list() (Definitions, backup.Position) {
+// Kept returns the definitions that this process keeps in memory, sorted by name, and the
+// position of their table, which is zero if it keeps none.
+func (m *Machine) Kept() (Definitions, backup.Position) {
+	k := m.keepers.kept
 	d := Definitions{Base: k.base}
 	for _, name := range slices.Sorted(maps.Keys(k.records)) {
 		d.Records = append(d.Records, k.records[name])
 	}
 	return d, k.position
 }
-
-// Kept returns the definitions that this process keeps in memory, sorted by name, and the
-// position of their table, which is zero if it keeps none.
-func (m *Machine) Kept() (Definitions, backup.Position) { return m.keepers.kept.list() }
 
 // keepers keeps definitions in this process's memory, and as the owner in other members' memory.
 type keepers struct {
@@ -83,16 +81,6 @@ func (k *keepers) keep() bool {
 	return true
 }
 
-// forget drops definitions that no owner needs. Within a term they stay, because its owner
-// counts on them.
-func (k *keepers) forget() {
-	named := slices.Contains(k.replica.Disks(0).Named, k.replica.Self().Member())
-	if p := k.kept.position; p.Term > 0 && p.Term < k.replica.Newest() && !named && !k.replica.IsKeeper() {
-		k.kept = kept{}
-		k.table.ForgetStored()
-	}
-}
-
 // keeping is the owner's state for a keeper that is no replica.
 type keeping struct {
 	known   bool            // it has definitions of this term
@@ -121,7 +109,12 @@ func (k *keepers) observe(p roster.Partition) {
 			return i == k.replica.Self() || i == p.Joining || slices.Contains(p.InSync, i)
 		})
 	}
-	k.forget()
+	// Definitions that no owner needs are dropped. Within a term they stay, because its owner counts on them.
+	named := slices.Contains(k.replica.Disks(0).Named, k.replica.Self().Member())
+	if p := k.kept.position; p.Term > 0 && p.Term < k.replica.Newest() && !named && !k.replica.IsKeeper() {
+		k.kept = kept{}
+		k.table.ForgetStored()
+	}
 }
 
 // members returns the members to which an owner sends definitions alone; read only.
@@ -165,7 +158,10 @@ func (k *keepers) update(to *keeping) Update {
 		u.Since, u.Changes = to.number, []TableChange{c}
 		to.sending = to.changed
 	} else {
-		u.Whole = new(k.table.definitionState())
+		u.Whole = &TableState{Base: k.table.base, Complete: k.table.complete}
+		for _, name := range slices.Sorted(maps.Keys(k.table.records)) {
+			u.Whole.Records = append(u.Whole.Records, k.table.records[name].definitionState())
+		}
 	}
 	to.changed = map[string]bool{}
 	return u
@@ -202,16 +198,6 @@ func (k *keepers) heard(s *sender, d Delivery, h Holds, err error) {
 	}
 }
 
-// accept stores definitions that another owner sends.
-func (k *keepers) accept(u Update) error {
-	fresh, err := k.replica.Keep(u)
-	if err == nil && fresh {
-		k.kept.apply(u.Position, changeOf(u))
-		k.table.ForgetStored() // this replica's table no longer follows them
-	}
-	return err
-}
-
 func changeOf(u Update) DefinitionChange {
 	var c DefinitionChange
 	if u.Whole != nil {
@@ -231,15 +217,6 @@ func definitionsIn(records []RecordState) []DefinitionRecord {
 		out = append(out, DefinitionRecord{Ref: r.Ref, Destroyed: r.Destroyed, Mark: r.Mark})
 	}
 	return out
-}
-
-// definitionState returns the table without logical nodes.
-func (t *Table) definitionState() TableState {
-	state := TableState{Base: t.base, Complete: t.complete}
-	for _, name := range slices.Sorted(maps.Keys(t.records)) {
-		state.Records = append(state.Records, t.records[name].definitionState())
-	}
-	return state
 }
 
 // definitionsOf returns the present state of some names as a change without logical nodes.

@@ -9,12 +9,8 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// Names returns the first n names above after that begin with prefix and have a life, ascending.
-func (t *Table) Names(prefix, after string, n int) []string {
-	return t.NamesThat(func(string) bool { return true }, prefix, after, n)
-}
-
-// NamesThat is Names restricted to names for which may returns true.
+// NamesThat returns the first n names above after that begin with prefix, have a life, and for which may returns true,
+// ascending.
 func (t *Table) NamesThat(may func(name string) bool, prefix, after string, n int) []string {
 	return t.names(prefix, after, n, func(name string, r *record) bool { return !r.destroyed && may(name) })
 }

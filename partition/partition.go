@@ -14,6 +14,7 @@ package partition
 
 import (
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/snowgrid/snowgrid/backup"
@@ -221,9 +222,23 @@ func (m *Machine) settle(v View) {
 // Fail gives up every destroy in progress, every pending reply and every request
 // that waits.
 func (m *Machine) Fail(err error) {
-	m.ending.fail(err)
-	m.replies.fail(err)
-	m.collection.fail(err)
+	for _, name := range m.ending.names() {
+		begun := m.ending[name].waiting
+		delete(m.ending, name)
+		for _, b := range begun {
+			b.ended(err)
+		}
+	}
+	pending := m.replies.pending
+	m.replies.pending = nil
+	for _, h := range pending {
+		h.answer.send(err)
+	}
+	requests := m.collection.waiting
+	m.collection.waiting = nil
+	for _, w := range requests {
+		w.request.fail(err)
+	}
 }
 
 // TickEvery is the interval of [Machine.Tick] while [Machine.Ticks] is true.
@@ -245,8 +260,8 @@ func (m *Machine) Tick(v View) {
 
 // pass performs the work that is due.
 func (m *Machine) pass(v View, b Bounds) {
-	m.released.forget(v.Mono, v.window())
-	m.sessions.SetWindow(v.window())
+	maps.DeleteFunc(m.released, func(_ attachment.ID, at time.Duration) bool { return v.Mono-at > v.window() })
+	m.sessions.window = v.window() // it grows while owners serve: from then on holders renew less often
 	for _, t := range m.sessions.Expired(v.Mono) {
 		if m.table.Expire(t.Name, t.Node, t.ID, t.Until) {
 			m.changed(t.Name, t.ID)
@@ -254,10 +269,16 @@ func (m *Machine) pass(v View, b Bounds) {
 			m.member.Expired(m.id, t)
 		}
 	}
-	m.endOverdue(v.Mono)
+	for _, name := range m.ending.names() {
+		if v.Mono >= m.ending[name].deadline {
+			m.end(name, v.Mono)
+		}
+	}
 	m.collection.giveUpOverdue(v.Mono)
 	m.replies.giveUpOverdue(v.Mono)
-	m.storage.askDisks(m.deliveries)
+	if m.table.Complete() && m.storage.isBehind() {
+		m.deliveries.question(false) // for the positions of the replicas' disks: reports may be lost
+	}
 	if m.table.Fold(b.Now, m.tombstones) {
 		m.replica.Changed()
 	}

@@ -153,15 +153,6 @@ func (r *replies) release() {
 	r.pending = kept
 }
 
-// fail gives up all pending replies.
-func (r *replies) fail(err error) {
-	pending := r.pending
-	r.pending = nil
-	for _, h := range pending {
-		h.answer.send(err)
-	}
-}
-
 // awaitDisks reports whether a pending reply depends on disks.
 func (r *replies) awaitDisks() bool {
 	return slices.ContainsFunc(r.pending, func(h pendingReply) bool { return h.persistent })
@@ -209,7 +200,11 @@ func (r *replies) unconfirmed(h pendingReply) error {
 // changed numbers a change to a name, and to an attachment unless it is zero.
 func (m *Machine) changed(name string, id attachment.ID) {
 	if number := m.replica.Changed().Number; !m.replica.AllAcknowledged(number) {
-		m.unacked.note(name, id, number)
+		if id.IsZero() {
+			m.unacked.names[name] = number
+		} else {
+			m.unacked.ids[id] = number
+		}
 	}
 }
 
@@ -225,33 +220,11 @@ func newUnacked() unacked {
 	return unacked{names: map[string]uint64{}, ids: map[attachment.ID]uint64{}}
 }
 
-// none reports whether every replica is known to have acknowledged everything.
-func (u unacked) none() bool { return len(u.names)+len(u.ids) == 0 && u.everything == 0 }
-
-// note records a change's number.
-func (u unacked) note(name string, id attachment.ID, number uint64) {
-	if id.IsZero() {
-		u.names[name] = number
-	} else {
-		u.ids[id] = number
-	}
-}
-
-// of returns the number that all have to acknowledge before an attachment's renewal may
-// be answered; 0 is the table as the term began with it.
-func (u unacked) of(name string, id attachment.ID) uint64 {
-	return max(u.names[name], u.ids[id], u.everything)
-}
-
 // forget drops the changes that every replica has acknowledged.
 func (u *unacked) forget(acknowledged func(uint64) bool) {
 	if acknowledged(u.everything) {
 		u.everything = 0
 	}
 	maps.DeleteFunc(u.names, func(_ string, number uint64) bool { return acknowledged(number) })
-	for id, number := range u.ids {
-		if acknowledged(number) {
-			delete(u.ids, id)
-		}
-	}
+	maps.DeleteFunc(u.ids, func(_ attachment.ID, number uint64) bool { return acknowledged(number) })
 }

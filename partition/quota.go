@@ -31,7 +31,10 @@ type Quota struct {
 // holder below the end of that holder's grant (S2).
 func (m *Machine) withinQuota(h attachment.HolderID, c Claim) error {
 	name := c.Ref.Definition.Name()
-	if c.Quota.Holder <= 0 && (c.Quota.Peer <= 0 || c.Peer == "") || m.table.hasNode(name, c.ID) || c.Shown != 0 {
+	if c.Quota.Holder <= 0 && (c.Quota.Peer <= 0 || c.Peer == "") || c.Shown != 0 {
+		return nil
+	}
+	if r := m.table.records[name]; r != nil && !c.ID.IsZero() && r.assigned(c.ID) != nil {
 		return nil
 	}
 	ofHolder, ofPeer := m.sessions.attached(name, h, c.Peer)
@@ -40,19 +43,6 @@ func (m *Machine) withinQuota(h attachment.HolderID, c Claim) error {
 		return overLimit(name, "this process has", ofHolder, l.HolderBy, "holder-nodes", l.Holder)
 	case l.Peer > 0 && c.Peer != "" && ofPeer >= l.Peer:
 		return overLimit(name, fmt.Sprintf("the processes of %s have", c.Peer), ofPeer, l.PeerBy, "peer-nodes", l.Peer)
-	}
-	return nil
-}
-
-// quotaOnRenewal is withinQuota for a holder that renews an attachment without a record at this
-// owner. It returns the error for a node that another holder has: the granted time stays usable,
-// and the holder attaches again, which returns the limit.
-func (m *Machine) quotaOnRenewal(h attachment.HolderID, c Claim) error {
-	if c.ID.IsZero() {
-		return nil
-	}
-	if err := m.withinQuota(h, c); err != nil {
-		return failure.Errorf(sequencer.ErrDetached, "%s; the attachment is not registered again", err.Error())
 	}
 	return nil
 }
@@ -75,12 +65,6 @@ func (e *QuotaError) Error() string { return e.text }
 
 // Unwrap returns sequencer.ErrQuota.
 func (e *QuotaError) Unwrap() error { return sequencer.ErrQuota }
-
-// hasNode reports whether an attachment is recorded on some node of a name.
-func (t *Table) hasNode(name string, id attachment.ID) bool {
-	r := t.records[name]
-	return r != nil && !id.IsZero() && r.assigned(id) != nil
-}
 
 // attached returns the number of a name's logical nodes that a holder, and all holders with a peer,
 // have presented to this owner.

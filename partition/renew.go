@@ -6,6 +6,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
+	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -27,17 +28,14 @@ type ClaimSet struct {
 func (m *Machine) RenewSet(v View, h attachment.HolderID, set ClaimSet, reply func(clustertime.Tick, error)) {
 	serve(m, v, func(b Bounds) (clustertime.Tick, dependency, error) {
 		// The reply depends on no pending change: all are acknowledged, or it is 0.
-		return m.renewSet(v, b, h, set), dependency{}, nil
+		pending := len(m.unacked.names)+len(m.unacked.ids) > 0 || m.unacked.everything != 0
+		if len(m.ending) > 0 || pending || !m.sessions.Confirm(h, set, b.Ceiling, v.Mono) {
+			return 0, dependency{}, nil
+		}
+		m.sessions.seenFrom(h, set.Peer)
+		m.table.Extend(b)
+		return b.Ceiling, dependency{}, nil
 	}, replyFunc[clustertime.Tick](reply))
-}
-
-func (m *Machine) renewSet(v View, b Bounds, h attachment.HolderID, set ClaimSet) clustertime.Tick {
-	if len(m.ending) > 0 || !m.unacked.none() || !m.sessions.Confirm(h, set, b.Ceiling, v.Mono) {
-		return 0
-	}
-	m.sessions.seenFrom(h, set.Peer)
-	m.table.Extend(b)
-	return b.Ceiling
 }
 
 // Renewed is the result of one claim.
@@ -56,8 +54,8 @@ func (m *Machine) Renew(v View, h attachment.HolderID, claims []Claim, reply fun
 			out[i] = Renewed{grant, err}
 			if err != nil {
 				after = wholeTable
-			} else {
-				after = max(after, m.unacked.of(c.Ref.Definition.Name(), c.ID))
+			} else { // 0 is the table as the term began with it
+				after = max(after, m.unacked.names[c.Ref.Definition.Name()], m.unacked.ids[c.ID], m.unacked.everything)
 			}
 		}
 		return out, dependency{number: after}, nil
@@ -74,8 +72,13 @@ func (m *Machine) renew(v View, b Bounds, h attachment.HolderID, c Claim) (attac
 		// The holder missed the event; this error replaces it, and the holder releases its node.
 		return attachment.Grant{}, fmt.Errorf("sequencer %q: %w", name, sequencer.ErrDestroyed)
 	}
-	if err := m.quotaOnRenewal(h, c); err != nil {
-		return attachment.Grant{}, err
+	if !c.ID.IsZero() {
+		if err := m.withinQuota(h, c); err != nil {
+			// As if another holder had the node: the granted time stays usable, and the holder attaches again,
+			// which returns the limit.
+			return attachment.Grant{}, failure.Errorf(sequencer.ErrDetached, "%s; the attachment is not registered again",
+				err.Error())
+		}
 	}
 	life := m.table.lifeOf(name)
 	var a attachment.Attachment

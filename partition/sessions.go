@@ -84,9 +84,6 @@ func NewSessions(window, now time.Duration) *Sessions {
 		holders: map[attachment.HolderID]*session{}}
 }
 
-// SetWindow follows the grid's window, which grows while owners serve: from then on holders renew less often.
-func (s *Sessions) SetWindow(window time.Duration) { s.window = window }
-
 // Len returns the number of tenants.
 func (s *Sessions) Len() int { return s.count }
 
@@ -104,7 +101,9 @@ func (s *Sessions) Show(t Tenant, now time.Duration) {
 		h.turn++
 	}
 	it := shown{id: t.ID, print: t.Print, of: h, at: now, node: t.Node, turn: h.turn}
-	h.add(it) // before the replaced one is removed, to keep the session
+	h.count++ // before the replaced one is removed, to keep the session
+	h.under++
+	h.print = h.print.With(t.Print)
 	s.remove(t.Name, func(old shown) bool { return old.is(it) || old.is(shown{of: h}) })
 	if s.count == 0 {
 		s.next = now + s.window
@@ -129,9 +128,6 @@ func (s *Sessions) Confirm(h attachment.HolderID, set ClaimSet, until clustertim
 	known.at, known.until = now, max(known.until, until)
 	return true
 }
-
-// Knows reports whether a holder has a tenant.
-func (s *Sessions) Knows(h attachment.HolderID) bool { return s.holders[h] != nil }
 
 // LimitOf returns the limit that a holder was under when it showed something last.
 func (s *Sessions) LimitOf(h attachment.HolderID) Limit {
@@ -162,7 +158,6 @@ func (s *Sessions) DropName(name string) {
 	s.remove(name, func(shown) bool { return true })
 }
 
-// remove removes some tenants of a name.
 func (s *Sessions) remove(name string, gone func(t shown) bool) {
 	of := s.names[name]
 	kept := slices.DeleteFunc(of, func(t shown) bool {
@@ -180,16 +175,7 @@ func (s *Sessions) remove(name string, gone func(t shown) bool) {
 	}
 }
 
-// add and subtract count a tenant in its holder's session, and no more. A session
-// ends with its last tenant.
-func (h *session) add(t shown) {
-	h.count++
-	if t.turn == h.turn {
-		h.under++
-	}
-	h.print = h.print.With(t.print)
-}
-
+// subtract counts a tenant out of its holder's session. A session ends with its last tenant.
 func (s *Sessions) subtract(t shown) {
 	s.count--
 	if t.turn == t.of.turn {

@@ -43,16 +43,13 @@ type SlotState struct {
 func (t *Table) Snapshot() TableState {
 	state := TableState{Base: t.base, Complete: t.complete}
 	for _, name := range slices.Sorted(maps.Keys(t.records)) {
-		state.Records = append(state.Records, t.snapshotOf(t.records[name]))
-	}
-	return state
-}
-
-func (t *Table) snapshotOf(r *record) RecordState {
-	state := RecordState{Ref: r.ref, Destroyed: r.destroyed, Adopted: r.adopted, Mark: r.mark, Free: r.free}
-	for _, s := range r.slots {
-		t.count(&s)
-		state.Slots = append(state.Slots, s.snapshot())
+		r := t.records[name]
+		rs := RecordState{Ref: r.ref, Destroyed: r.destroyed, Adopted: r.adopted, Mark: r.mark, Free: r.free}
+		for _, s := range r.slots {
+			t.count(&s)
+			rs.Slots = append(rs.Slots, s.snapshot())
+		}
+		state.Records = append(state.Records, rs)
 	}
 	return state
 }

@@ -122,7 +122,7 @@ var grantMutants = []mutant{
 	{"Z", "a damaged token counts", "internal/wire/granttoken.go", "crc32.Checksum(in, grantChecksum) != sum", "sum == 0",
 		[]string{"./internal/wire"}},
 	{"G10", "a release without a session leaves a holder for a window", "partition/detach.go",
-		"h != \"\" && m.sessions.Knows(h) && ", "h != \"\" && ", forgedTests},
+		"h != \"\" && m.sessions.holders[h] != nil && ", "h != \"\" && ", forgedTests},
 	{"G10", "the use of invented names counts", "grid/internal/host/calls.go", "err == nil && d.exists {",
 		"err == nil {", forgedTests},
 }
