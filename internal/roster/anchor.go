@@ -121,16 +121,6 @@ func (r *Roster) checkClaim(c Command) error {
 	return nil
 }
 
-// raised returns the ceiling after a raise: one window ahead of the raise's time, but in an
-// anchored grid at most the limit (A2).
-func (r *Roster) raised(t Raise) clustertime.Tick {
-	ceiling := t.Time.Add(r.Settings.Window)
-	if r.Claim != "" {
-		ceiling = min(ceiling, t.Limit)
-	}
-	return max(r.Ceiling, ceiling)
-}
-
 // checkLimit refuses a limit in a grid without an anchor. With an anchor it refuses grants of an
 // earlier grid beyond the limit.
 func (r *Roster) checkLimit(limit, granted clustertime.Tick) error {

@@ -151,7 +151,8 @@ func (r *Roster) change(c Change) (*Roster, error) {
 	if next.Unsettled, err = r.unsettledAfter(c, next.Members); err != nil {
 		return nil, err
 	}
-	if err := next.reassign(c, r.lossFloor(c), out); err != nil {
+	lossFloor := max(r.granted(), c.Granted)
+	if err := next.reassign(c, lossFloor, out); err != nil {
 		return nil, err
 	}
 	if len(c.Keepers) > 0 {
@@ -165,8 +166,8 @@ func (r *Roster) change(c Change) (*Roster, error) {
 	if c.Protocol != 0 {
 		next.Protocol = c.Protocol.stored()
 	}
-	if err := next.checkLowered(); err != nil {
-		return nil, err
+	if needed, part := next.Needs(); needed > next.InUse() {
+		return nil, refused("protocol %d lacks %s, which is in use and needs %d", next.InUse(), part, needed)
 	}
 	return &next, nil
 }
@@ -200,10 +201,6 @@ func (r *Roster) checkChange(c Change) error {
 	return cmp.Or(r.checkLimit(c.Limit, c.Granted), r.checkKeepers(c.Keepers), r.checkRaised(c.Protocol),
 		r.checkForget(c.Forget))
 }
-
-// lossFloor returns the floor after a loss: the ceiling, or, right after an orderly stop, the
-// actual end of grants (S1).
-func (r *Roster) lossFloor(c Change) clustertime.Tick { return max(r.granted(), c.Granted) }
 
 // leaving checks the joining and the removed members. It returns every incarnation that is not a
 // member after the change: the removed ones, and older incarnations of joining members (R8).
@@ -262,7 +259,7 @@ func membersAfter(members, join []Member, out map[Incarnation]bool) []Member {
 		return members
 	}
 	after := slices.Concat(slices.DeleteFunc(slices.Clone(members), isOut), joining)
-	sortMembers(after)
+	slices.SortFunc(after, func(a, b Member) int { return cmp.Compare(a.Incarnation, b.Incarnation) })
 	return after
 }
 

@@ -189,7 +189,11 @@ func (r *Roster) raise(t Raise) (*Roster, error) {
 	next := *r
 	next.Stopped = 0
 	next.Time = max(r.Time, t.Time)
-	next.Ceiling = r.raised(t)
+	ceiling := t.Time.Add(r.Settings.Window)
+	if r.Claim != "" { // A2
+		ceiling = min(ceiling, t.Limit)
+	}
+	next.Ceiling = max(r.Ceiling, ceiling)
 	return &next, nil
 }
 

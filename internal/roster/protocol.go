@@ -73,18 +73,12 @@ func (r *Roster) CheckProtocol(c Command) error {
 	if c.Form != nil || c.Change != nil && c.Change.Protocol != 0 {
 		return nil
 	}
-	needed, part := c.Needs()
-	return r.needs(needed, part)
-}
-
-// needs refuses a part that requires a later protocol than the roster's.
-func (r *Roster) needs(p Protocol, part string) error {
-	if p <= r.InUse() {
-		return nil
+	if needed, part := c.Needs(); needed > r.InUse() {
+		return refused("%s requires protocol %d, but the grid uses %d; it is raised when every member runs a release with "+
+			"protocol %d",
+			part, needed, r.InUse(), needed)
 	}
-	return refused("%s requires protocol %d, but the grid uses %d; it is raised when every member runs a release with "+
-		"protocol %d",
-		part, p, r.InUse(), p)
+	return nil
 }
 
 // checkRaised refuses a protocol that equals the current one, that this release lacks, or that is
@@ -96,14 +90,6 @@ func (r *Roster) checkRaised(p Protocol) error {
 	if p == r.InUse() || p < OldestProtocol || p > CurrentProtocol {
 		return refused("protocol %d: the grid uses %d, and this release supports %d to %d", p, r.InUse(), OldestProtocol,
 			CurrentProtocol)
-	}
-	return nil
-}
-
-// checkLowered refuses a roster with a part that its protocol lacks.
-func (r *Roster) checkLowered() error {
-	if needed, part := r.Needs(); needed > r.InUse() {
-		return refused("protocol %d lacks %s, which is in use and needs %d", r.InUse(), part, needed)
 	}
 	return nil
 }

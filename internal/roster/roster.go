@@ -161,7 +161,3 @@ func searchMember(members []Member, i Incarnation) (int, bool) {
 		return cmp.Compare(m.Incarnation, i)
 	})
 }
-
-func sortMembers(members []Member) {
-	slices.SortFunc(members, func(a, b Member) int { return cmp.Compare(a.Incarnation, b.Incarnation) })
-}

@@ -9,7 +9,7 @@ var (
 
 // anchorMutants weaken the rules for anchored grids: a record outside the grid limits the ceiling.
 var anchorMutants = []mutant{
-	{"A2", "a raise goes beyond the limit of the record", "internal/roster/anchor.go", "ceiling = min(ceiling, t.Limit)",
+	{"A2", "a raise goes beyond the limit of the record", "internal/roster/command.go", "ceiling = min(ceiling, t.Limit)",
 		"_ = t.Limit", anchorRosterTests},
 	{"A2", "a command of another claim counts", "internal/roster/anchor.go", "	case c.Claim != r.Claim:\n		return refused",
 		"	case c.Claim != r.Claim && c.Reset != nil:\n		return refused", anchorRosterTests},

@@ -58,7 +58,7 @@ var definitionMutants = []mutant{
 		"listed as stored on disk, but", "	if len(disk) == 0 && r.Version == 0 {\n		return refused(\"partition %d is " +
 		"listed as stored on disk, but", definitionTests},
 	{"D4", "the plan names disks that were reported at an earlier version", "internal/roster/plan/durable.go",
-		"if s.Version == v.r.Version && !lost", "if !lost", definitionTests},
+		"if s.Version != v.r.Version || lost", "if lost", definitionTests},
 	{"D4", "the disks of the next in-sync set are named", "internal/roster/disk.go", "	stored := before.Storage(id)\n",
 		"	stored := r.Storage(id)\n", definitionTests},
 	{"D4", "named disks are replaced before an answer asks for it", "partition/disk.go", "replaces && !r.awaitDisks():",

@@ -55,20 +55,14 @@ func (v *view) persisted(c roster.Change) []roster.PartitionID {
 	var out []roster.PartitionID
 	for _, s := range v.s.Persisted {
 		lost := slices.ContainsFunc(c.Lose, func(l roster.Loss) bool { return l.Partition == s.Partition })
-		if s.Version == v.r.Version && !lost && v.renames(s.Partition) {
+		if s.Version != v.r.Version || lost || int(s.Partition) >= len(v.r.Partitions) {
+			continue
+		}
+		disks := v.r.Storage(s.Partition).Members()
+		if len(disks) > 0 && !slices.Equal(disks, v.r.Partitions[s.Partition].Disk) {
 			out = append(out, s.Partition)
 		}
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
-}
-
-// renames reports whether the members that store a partition's definitions differ from the named
-// ones.
-func (v *view) renames(id roster.PartitionID) bool {
-	if int(id) >= len(v.r.Partitions) {
-		return false
-	}
-	disks := v.r.Storage(id).Members()
-	return len(disks) > 0 && !slices.Equal(disks, v.r.Partitions[id].Disk)
 }

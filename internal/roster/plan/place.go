@@ -31,7 +31,12 @@ func Place(members []roster.MemberID, partitions, copies int) [][]roster.MemberI
 		return nil
 	}
 	members = slices.Compact(slices.Sorted(slices.Values(members)))
-	ring := newRing(members, partitions)
+	points := make([]consistent.Member, len(members))
+	for at, i := range members {
+		points[at] = ringMember(i)
+	}
+	ring := consistent.New(points, consistent.Config{Hasher: ringHash{}, PartitionCount: partitions,
+		ReplicationFactor: ringPoints, Load: ringLoad})
 	replicas := min(len(members), 1+max(0, copies))
 	placed := make([][]roster.MemberID, partitions)
 	for id := range placed {
@@ -44,19 +49,6 @@ func Place(members []roster.MemberID, partitions, copies int) [][]roster.MemberI
 		}
 	}
 	return placed
-}
-
-func newRing(members []roster.MemberID, partitions int) *consistent.Consistent {
-	points := make([]consistent.Member, len(members))
-	for at, i := range members {
-		points[at] = ringMember(i)
-	}
-	return consistent.New(points, consistent.Config{
-		Hasher:            ringHash{},
-		PartitionCount:    partitions,
-		ReplicationFactor: ringPoints,
-		Load:              ringLoad,
-	})
 }
 
 type ringMember roster.MemberID

@@ -194,20 +194,9 @@ func compareRecords(a, b roster.Member) int {
 		cmp.Compare(a.API, b.API),
 		cmp.Compare(a.Raft, b.Raft),
 		cmp.Compare(a.Gossip, b.Gossip),
-		compareFlags(a.Durable, b.Durable),
+		like(a.Durable, true)-like(b.Durable, true),
 		cmp.Compare(a.Zone, b.Zone),
 	)
-}
-
-// compareFlags orders false before true.
-func compareFlags(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case b:
-		return -1
-	}
-	return 1
 }
 
 // removed returns, sorted, the members that are gone, and the leaving members that no partition

@@ -71,7 +71,6 @@ func spread(members []candidate, partitions, copies int) [][]roster.MemberID {
 	return out
 }
 
-// newSpreading places the owners.
 func newSpreading(members []candidate, partitions, copies int) *spreading {
 	members = slices.SortedFunc(slices.Values(members),
 		func(a, b candidate) int { return cmp.Compare(a.member, b.member) })
@@ -96,7 +95,6 @@ func newSpreading(members []candidate, partitions, copies int) *spreading {
 	return s
 }
 
-// add places the next backup of a partition.
 func (s *spreading) add(id roster.PartitionID, place int) {
 	owner := s.placed[id][0]
 	eligible := s.eligible(id, place)
