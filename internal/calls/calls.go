@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/snowgrid/snowgrid/internal/failure"
@@ -43,12 +44,16 @@ type Pool struct {
 	// first call, and must not block.
 	Broken func(addr string)
 
-	creds  *security.Credentials // nil: clear text
-	lines  framedLines
-	calls  limiter
-	dial   func(ctx context.Context, addr string) (net.Conn, error)
-	dialed dialCounts
+	creds *security.Credentials // nil: clear text
+	lines framedLines
+	calls limiter
+	dial  func(ctx context.Context, addr string) (net.Conn, error)
+	// dials and failures count the attempts to open a connection, and the failed ones.
+	dials, failures atomic.Uint64
 }
+
+// Dials returns the number of attempts to open a connection, and the number of failed ones.
+func (p *Pool) Dials() (dials, failures uint64) { return p.dials.Load(), p.failures.Load() }
 
 // dialTimeout bounds one dial. Dials to an address run one at a time, because all calls wait for the
 // same attempt: an overloaded process must not keep opening connections.
@@ -65,7 +70,10 @@ func (p *Pool) dialClear(ctx context.Context, addr string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	conn, err := p.dial(ctx, addr)
-	p.dialed.count(err)
+	p.dials.Add(1)
+	if err != nil {
+		p.failures.Add(1)
+	}
 	return conn, err
 }
 

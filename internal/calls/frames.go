@@ -105,7 +105,11 @@ func (f *framedLines) attemptFor(addr string,
 	ctx, cancel := context.WithCancel(context.Background()) // the call's may end first
 	a := &attempt{done: make(chan struct{}), cancel: cancel}
 	line.attempt = a
-	pause, closes := backoff(line.failures), f.closes
+	var pause time.Duration
+	if line.failures > 0 { // with full jitter
+		pause = rand.N(min(backoffBase<<min(line.failures-1, 10), backoffMax)) + 1
+	}
+	closes := f.closes
 	go func() {
 		defer cancel()
 		result := connect(ctx, addr, pause)
@@ -129,7 +133,11 @@ func (f *framedLines) attemptFor(addr string,
 func (f *framedLines) line(addr string) *framedLine {
 	line := f.of[addr]
 	if line == nil {
-		f.sweep()
+		if f.of == nil {
+			f.of = map[string]*framedLine{}
+		}
+		// Lines that hold no state are dropped.
+		maps.DeleteFunc(f.of, func(_ string, line *framedLine) bool { return !line.attempt.usable() })
 		line = &framedLine{}
 		f.of[addr] = line
 	}
@@ -148,22 +156,6 @@ func (f *framedLines) same(addr string, line *framedLine) *attempt {
 		}
 	}
 	return nil
-}
-
-// backoff returns the pause after a number of failures, with full jitter.
-func backoff(failures int) time.Duration {
-	if failures == 0 {
-		return 0
-	}
-	return rand.N(min(backoffBase<<min(failures-1, 10), backoffMax)) + 1
-}
-
-// sweep drops lines that hold no state. mu must be held.
-func (f *framedLines) sweep() {
-	if f.of == nil {
-		f.of = map[string]*framedLine{}
-	}
-	maps.DeleteFunc(f.of, func(_ string, line *framedLine) bool { return !line.attempt.usable() })
 }
 
 // close ends every connection and every attempt.
@@ -196,7 +188,11 @@ func (p *Pool) connect(ctx context.Context, addr string, pause time.Duration) *a
 	if err != nil {
 		return &attempt{err: err}
 	}
-	conn, err := p.dialFor(ctx, addr)
+	dial := p.dialClear
+	if p.creds != nil {
+		dial = p.dialTLS
+	}
+	conn, err := dial(ctx, addr)
 	if err != nil {
 		return &attempt{err: unreachable(addr, err)}
 	}
@@ -207,14 +203,6 @@ func (p *Pool) connect(ctx context.Context, addr string, pause time.Duration) *a
 		_ = conn.Close()
 	}
 	return a
-}
-
-// dialFor opens a connection to be upgraded.
-func (p *Pool) dialFor(ctx context.Context, addr string) (net.Conn, error) {
-	if p.creds == nil {
-		return p.dialClear(ctx, addr)
-	}
-	return p.dialTLS(ctx, addr)
 }
 
 // onEnd returns a function that reports the end of a connection to Broken, nil without Broken.

@@ -15,7 +15,6 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// upgradeRequest returns the request to upgrade a connection to frames.
 func (p *Pool) upgradeRequest(addr string) (*http.Request, error) {
 	req, err := http.NewRequestWithContext(context.Background(), http.MethodGet, "http://"+addr+frame.Path, nil)
 	if err != nil {
@@ -23,19 +22,13 @@ func (p *Pool) upgradeRequest(addr string) (*http.Request, error) {
 	}
 	req.Header = http.Header{"Connection": {"Upgrade"}, "Upgrade": {frame.Protocol}, "Content-Type": {wire.MsgPack},
 		"User-Agent": {"snowgrid/" + wire.OwnRelease().Build}}
-	p.identify(req.Header)
+	wire.SetRelease(req.Header)
+	if p.creds != nil && p.creds.Token() != "" {
+		req.Header.Set("Authorization", "Bearer "+p.creds.Token())
+	}
 	return req, nil
 }
 
-// identify adds this process's release, and its token if it has one.
-func (p *Pool) identify(header http.Header) {
-	wire.SetRelease(header)
-	if p.creds != nil && p.creds.Token() != "" {
-		header.Set("Authorization", "Bearer "+p.creds.Token())
-	}
-}
-
-// upgrade upgrades a connection to frames.
 func (p *Pool) upgrade(conn net.Conn, addr string, req *http.Request) *attempt {
 	_ = conn.SetDeadline(time.Now().Add(upgradeTimeout))
 	if err := req.Write(conn); err != nil {

@@ -84,7 +84,6 @@ func (b *Body) wait(by time.Time) error {
 	}
 }
 
-// add adds bytes that arrived.
 func (b *Body) add(data []byte) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()

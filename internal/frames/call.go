@@ -117,15 +117,6 @@ func (call *Call) forget() bool {
 	return ended
 }
 
-// answered ends a started call with its whole answer.
-func (call *Call) answered(payload []byte) error {
-	status, answer, err := frame.ParseStatus(payload)
-	if err == nil && call.client.remove(call) {
-		call.done(status, answer, nil)
-	}
-	return err
-}
-
 func notify(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
@@ -133,7 +124,6 @@ func notify(c chan struct{}) {
 	}
 }
 
-// add adds a part of the answer.
 func (call *Call) add(h frame.Header, payload []byte) error {
 	call.mu.Lock()
 	defer call.mu.Unlock()
@@ -157,21 +147,16 @@ func (call *Call) add(h frame.Header, payload []byte) error {
 	}
 	call.last = h.Flags&frame.Last != 0
 	switch {
-	case call.done != nil:
-		return call.addedTo()
+	case call.done != nil: // a started call, with an answer in parts
+		if (call.last || call.err != nil) && call.client.remove(call) {
+			call.done(call.status, call.have, call.err)
+		}
+		return nil
 	case call.sink != nil:
 		return call.delivered()
 	}
 	if call.last || !call.whole || call.err != nil {
 		notify(call.more)
-	}
-	return nil
-}
-
-// addedTo ends a started call with an answer in parts.
-func (call *Call) addedTo() error {
-	if (call.last || call.err != nil) && call.client.remove(call) {
-		call.done(call.status, call.have, call.err)
 	}
 	return nil
 }

@@ -30,14 +30,12 @@ type Client struct {
 // already read. ended, if not nil, is called once with the reason when the connection has ended, by
 // the reading goroutine: net.ErrClosed after Close.
 func NewClient(conn net.Conn, in io.Reader, ended func(error)) *Client {
+	background := func(f func()) { go f() } // a call must not wait for a peer that does not read
 	c := &Client{link: newLink(conn, in, background, false, callerIdle), calls: map[uint32]*Call{}, ended: ended}
 	c.late.fire = c.expire
 	go c.read()
 	return c
 }
-
-// background runs a function in a goroutine. A call must not wait for a peer that does not read.
-func background(f func()) { go f() }
 
 // Close ends the connection and its calls.
 func (c *Client) Close() { c.link.end(net.ErrClosed) }
@@ -241,7 +239,11 @@ func (c *Client) arrived(h frame.Header, payload []byte) error {
 		return nil
 	}
 	if call.done != nil && h.Kind == frame.Answer && h.Flags == frame.Last {
-		return call.answered(payload)
+		status, answer, err := frame.ParseStatus(payload)
+		if err == nil && c.remove(call) {
+			call.done(status, answer, nil)
+		}
+		return err
 	}
 	return call.add(h, payload)
 }

@@ -136,17 +136,15 @@ func (e *expiry) note(by time.Time) {
 	}
 	e.at = by
 	if e.timer == nil {
-		e.timer = time.AfterFunc(time.Until(by), e.fired)
+		e.timer = time.AfterFunc(time.Until(by), func() {
+			e.mu.Lock()
+			e.at = time.Time{}
+			e.mu.Unlock()
+			e.note(e.fire(time.Now()))
+		})
 	} else {
 		e.timer.Reset(time.Until(by))
 	}
-}
-
-func (e *expiry) fired() {
-	e.mu.Lock()
-	e.at = time.Time{}
-	e.mu.Unlock()
-	e.note(e.fire(time.Now()))
 }
 
 // stop stops the timer for good.

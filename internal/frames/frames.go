@@ -147,7 +147,6 @@ func (l *link) offer(h frame.Header) {
 	}
 }
 
-// hasRoom reports whether the queue has room.
 func (l *link) hasRoom() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -141,7 +141,9 @@ func (s *server) arrived(ctx context.Context, h frame.Header, payload []byte) er
 	case frame.Request:
 		return s.begin(ctx, h.Number, payload)
 	case frame.Data:
-		return s.more(h.Number, payload)
+		if x := s.exchange(h.Number); x != nil { // else the request has ended
+			return x.body.add(payload)
+		}
 	case frame.Cancel:
 		if x := s.exchange(h.Number); x != nil {
 			x.cancel()
@@ -291,15 +293,6 @@ func (s *server) exchange(number uint32) *exchange {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.exchanges[number]
-}
-
-// more adds to a body. Data for a request that has ended is dropped.
-func (s *server) more(number uint32, data []byte) error {
-	x := s.exchange(number)
-	if x == nil {
-		return nil
-	}
-	return x.body.add(data)
 }
 
 // Workers run request handlers, and keep some goroutines for the next requests. Its zero value is

@@ -42,7 +42,6 @@ type anchoringView struct {
 	earlier clustertime.Tick // the end of the grid's latest earlier grant
 }
 
-// machineView returns the view of the record's machine.
 func (v anchoringView) machineView() anchor.View {
 	return anchor.View{Roster: v.Roster, Mono: v.Mono, Wall: v.Wall, Need: v.earlier, Draw: v.Draw}
 }
@@ -89,13 +88,6 @@ func (x *anchoring) claims(r *roster.Roster) bool {
 
 // errUnclaimed is the error of operator requests before the leader has reset the roster.
 var errUnclaimed = errors.New("the grid's anchor has not been taken yet; try again")
-
-// done records a read or a swap, and reports whether it raised the limit.
-func (x *anchoring) done(v anchoringView, s anchor.Step, out anchor.Outcome) (raised bool) {
-	before := x.limit(v.Roster)
-	x.machine.Done(v.machineView(), s, out)
-	return x.limit(v.Roster) > before
-}
 
 // limit returns the ceiling's limit, 0 if it cannot rise.
 func (x *anchoring) limit(r *roster.Roster) clustertime.Tick {

@@ -102,7 +102,6 @@ func (c *ceiling) step(v ceilingView) {
 	}
 }
 
-// clockRead records a voter's clock.
 func (c *ceiling) clockRead(v ceilingView, p Probe, a Answer, err error) {
 	read := c.reading
 	if read == nil || read.round != p.round {

@@ -271,7 +271,6 @@ func (d *detector) due() time.Duration {
 	return due
 }
 
-// noteVersion records when a roster version was first seen.
 func (d *detector) noteVersion(v roster.Version, now time.Duration) {
 	if n := len(d.versions); n == 0 || d.versions[n-1].version < v {
 		d.versions = append(d.versions, seenVersion{v, now})

@@ -1,7 +1,6 @@
 package leader
 
 import (
-	"cmp"
 	"slices"
 )
 
@@ -111,12 +110,6 @@ func (e *electorate) count(self ServerID, all []classified) (overdue bool) {
 		overdue = overdue || s.overdue
 	}
 	return overdue
-}
-
-// sort puts the servers in the order in which votes are given and taken.
-func (e *electorate) sort() {
-	slices.SortStableFunc(e.idle, func(a, b Server) int { return cmp.Or(rank(a)-rank(b), e.crowd(a)-e.crowd(b)) })
-	slices.SortStableFunc(e.surplus, func(a, b Server) int { return cmp.Or(rank(b)-rank(a), e.crowd(b)-e.crowd(a)) })
 }
 
 // rank puts servers with a disk first: they keep their votes over a restart.

@@ -82,7 +82,6 @@ func (x *forgets) proposed(v View, c roster.Command, err error) {
 	x.propose(v)
 }
 
-// answer answers a request.
 func (x *forgets) answer(f *forget, err error) {
 	x.open = slices.DeleteFunc(x.open, func(other *forget) bool { return other == f })
 	if err != nil {

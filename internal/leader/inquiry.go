@@ -49,7 +49,6 @@ func (q *inquiries) room(member roster.Incarnation, seen bool) bool {
 	return len(q.open) < inquiriesMax && (seen || unseen < inquiriesUnseen)
 }
 
-// start probes a member at an address.
 func (q *inquiries) start(v View, api string, i inquiry) {
 	i.seen = slices.ContainsFunc(v.Peers, func(p Peer) bool { return p.Incarnation == i.member && p.API == api })
 	if !q.room(i.member, i.seen) {

@@ -118,7 +118,12 @@ func (q *admission) joinSelf(v View) bool {
 	if known && v.Mono-j.at < joinKept/2 || !q.inquiries.room(before.Incarnation, true) { // asked recently, or being asked
 		return known
 	}
-	round := q.inquiries.add(&inquiry{member: before.Incarnation, reply: q.refuseSelf,
+	refused := func(err error) { // another process has this member's identity
+		if errors.Is(err, ErrIdentityInUse) {
+			q.out.InUse(err)
+		}
+	}
+	round := q.inquiries.add(&inquiry{member: before.Incarnation, reply: refused,
 		then: func(v View, _ uint64, a Answer, err error) (bool, error) {
 			err = inUseBy(v, mine, before, a, err)
 			if q.refused = err != nil; q.refused {
@@ -128,13 +133,6 @@ func (q *admission) joinSelf(v View) bool {
 		}})
 	q.inquiries.probeMember(v, before, round)
 	return known
-}
-
-// refuseSelf reports that another process has this member's identity.
-func (q *admission) refuseSelf(err error) {
-	if errors.Is(err, ErrIdentityInUse) {
-		q.out.InUse(err)
-	}
 }
 
 func inUse(other roster.Member) error {

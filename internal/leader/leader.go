@@ -307,10 +307,10 @@ func (l *Leader) Dismissed(v View, d Dismissal, err error) { l.removals.dismisse
 
 // Anchored records the outcome of a read or a swap of the anchor's record.
 func (l *Leader) Anchored(v View, s anchor.Step, out anchor.Outcome) {
-	if l.anchoring.done(l.anchoringView(v), s, out) {
-		if l.ceiling.bound { // the previous limit held back the last raise
-			l.ceiling.next = v.Mono
-		}
+	before := l.anchoring.limit(v.Roster)
+	l.anchoring.machine.Done(l.anchoringView(v).machineView(), s, out)
+	if l.anchoring.limit(v.Roster) > before && l.ceiling.bound { // the previous limit held back the last raise
+		l.ceiling.next = v.Mono
 	}
 	l.anchoring.step(l.anchoringView(v))
 }

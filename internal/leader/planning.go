@@ -18,14 +18,6 @@ type planning struct {
 	since   time.Duration  // first plan at that version
 }
 
-// observe records the roster's version at a plan. It returns the time since the first plan at it.
-func (p *planning) observe(version roster.Version, now time.Duration) time.Duration {
-	if p.version != version {
-		p.version, p.since = version, now
-	}
-	return now - p.since
-}
-
 // plan proposes the next change of the roster, if one is due.
 func (l *Leader) plan(v View) {
 	if l.changes.pending {
@@ -41,7 +33,9 @@ func (l *Leader) plan(v View) {
 // sight returns the planner's input: the leader's view of the members.
 func (l *Leader) sight(v View) plan.Sight {
 	r := v.Roster
-	age := l.planning.observe(r.Version, v.Mono)
+	if l.planning.version != r.Version {
+		l.planning.version, l.planning.since = r.Version, v.Mono
+	}
 	anchored := l.anchoring.machine != nil
 	s := plan.Sight{
 		Join: l.additions.admitted(v), Leave: l.succession.parting(v, l.admission.leavers(v), anchored),
@@ -51,7 +45,7 @@ func (l *Leader) sight(v View) plan.Sight {
 	if v.Roster.Claim != "" && s.Granted > s.Limit { // the record is extended first
 		s.Granted = 0
 	}
-	s.Patient = len(s.Held) < r.Joining() && age < patience
+	s.Patient = len(s.Held) < r.Joining() && v.Mono-l.planning.since < patience
 	s.Zones = map[roster.Incarnation]string{l.self: l.cfg.Self.Zone}
 	for inc, c := range l.detector.contacts {
 		if c.said {

@@ -110,7 +110,6 @@ func (x *removals) survey(v View, id roster.MemberID) (out []Peer) {
 	return out
 }
 
-// probed records the outcome of a probe.
 func (x *removals) probed(v View, p Probe, err error) {
 	i := slices.IndexFunc(x.open, func(r *removal) bool { return r.round == p.round })
 	if i < 0 {
@@ -142,7 +141,6 @@ func (x *removals) decide(v View, r *removal) {
 	}
 }
 
-// dismissed records the outcome of a dismissal.
 func (x *removals) dismissed(v View, d Dismissal, err error) {
 	i := slices.IndexFunc(x.open, func(r *removal) bool { return r.round == d.round })
 	if i < 0 {
@@ -183,7 +181,6 @@ func (x *removals) complete(v View, r *removal) {
 	})
 }
 
-// answer answers a request.
 func (x *removals) answer(r *removal, err error) {
 	x.open = slices.DeleteFunc(x.open, func(other *removal) bool { return other == r })
 	if err != nil {

@@ -170,7 +170,6 @@ func (x *settingsChanges) proposed(v View, c roster.Command, err error) {
 	x.propose(v)
 }
 
-// answer answers a request.
 func (x *settingsChanges) answer(s *settingsChange, err error) {
 	x.open = slices.DeleteFunc(x.open, func(other *settingsChange) bool { return other == s })
 	s.reply(err)

@@ -58,12 +58,3 @@ func spareServer(e electorate) (goes Server, found bool) {
 	}
 	return goes, found
 }
-
-// prune removes a standby server if there are too many: its member becomes a learner. It has no
-// vote, so no agreement depends on it.
-func (m *voters) prune(v View, e electorate) {
-	if goes, found := spareServer(e); found && e.voting+len(e.idle) > m.serversMost(v) {
-		m.reconfiguring = true
-		m.out.Reconfigure(Reconfiguration{Do: Remove, Server: goes.ID})
-	}
-}

@@ -50,7 +50,6 @@ func MemberOf(r *roster.Roster, id ServerID) (roster.Member, bool) {
 	return first(r.Members, func(m roster.Member) bool { return ServerOf(m.Incarnation, m.Durable) == id })
 }
 
-// first returns the first element that is accepted.
 func first[T any](all []T, accepts func(T) bool) (found T, is bool) {
 	if i := slices.IndexFunc(all, accepts); i >= 0 {
 		return all[i], true

@@ -1,6 +1,7 @@
 package leader
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -83,7 +84,9 @@ func (m *voters) electorate(v View) (e electorate, found bool) {
 	}
 	e.want = VotersFor(len(stays)+e.absent, v.Roster.Settings.MostVoters())
 	e.countZones(v, stays)
-	e.sort()
+	// In the order in which votes are given and taken.
+	slices.SortStableFunc(e.idle, func(a, b Server) int { return cmp.Or(rank(a)-rank(b), e.crowd(a)-e.crowd(b)) })
+	slices.SortStableFunc(e.surplus, func(a, b Server) int { return cmp.Or(rank(b)-rank(a), e.crowd(b)-e.crowd(a)) })
 	return e, true
 }
 
@@ -97,7 +100,12 @@ func (m *voters) step(v View) {
 		return
 	}
 	if !e.promotes() && len(e.obsolete()) == 0 && !e.demotes() && !slices.ContainsFunc(e.idle, e.spreads) {
-		m.prune(v, e)
+		// A standby server too many is removed: its member becomes a learner. It has no vote, so no agreement depends
+		// on it.
+		if goes, found := spareServer(e); found && e.voting+len(e.idle) > m.serversMost(v) {
+			m.reconfiguring = true
+			m.out.Reconfigure(Reconfiguration{Do: Remove, Server: goes.ID})
+		}
 		return
 	}
 	m.rounds++

@@ -34,23 +34,6 @@ type Handle struct {
 	reported use           // the use reported to owners
 }
 
-func newHandle(now Now, control *attachment.Control, s Stamp, stripe bool) *Handle {
-	ref := control.Ref()
-	return &Handle{
-		Control: control, name: ref.Definition.Name(), stripe: stripe, answered: s, heard: now.Mono,
-		bare: attachment.FingerprintOf(ref.Life, attachment.Attachment{}),
-	}
-}
-
-// before orders handles for renewal: by ascending name, and a name's attached stripes before its own
-// handle. An owner drops a holder's Detached handle when an attachment with the name comes after it.
-func (h *Handle) before(o *Handle) bool {
-	if h.name != o.name {
-		return h.name < o.name
-	}
-	return h.stripe && !o.stripe
-}
-
 // Claim is a handle as presented to an owner; with a zero ID it has no attachment. Grid, Version and
 // Until identify its newest grant, or the newest reply about the generation without one.
 type Claim struct {
@@ -111,14 +94,6 @@ func (h *Handle) shown() (attachment.Attachment, attachment.Fingerprint, bool) {
 		return attachment.Attachment{}, h.bare, true
 	}
 	return h.seen, h.print, h.seen.ID == held.ID
-}
-
-// detachIdle detaches a handle that has made no ID for as long as its user allows.
-func (m *Machine) detachIdle(now Now, h *Handle) {
-	if !h.busy && h.Control.Idle(now.Time) {
-		h.busy = true
-		m.effects.Detach = append(m.effects.Detach, h)
-	}
 }
 
 // Detached records the end of an idle detach, done or failed.

@@ -17,14 +17,6 @@ type loss struct {
 	next   time.Duration // when to try again
 }
 
-// lost begins to replace an attachment, unless that is in progress.
-func (m *Machine) lost(h *Handle, id attachment.ID) {
-	if !h.busy {
-		h.busy = true
-		h.loss = &loss{id: id, pause: RetryAfter}
-	}
-}
-
 // replaceLost tries to replace a lost attachment when that is due, and has it lapse when
 // all that was granted is over.
 func (m *Machine) replaceLost(now Now, h *Handle) {

@@ -24,12 +24,6 @@ func (m *Machine) paced(r *Renewal, pace time.Duration) {
 	}
 }
 
-// soon returns the pause before another renewal at an owner that is gone. It doubles with each
-// failure in succession before this one.
-func (m *Machine) soon(failures int) time.Duration {
-	return m.drawn(RetryAfter<<failures, m.Window()/8)
-}
-
 // slowly returns the pause after a time-out or a short grant, given the number of such answers in
 // succession before this one. Most of the grant's window is left, and the members are overloaded.
 // The pause grows up to the interval between successful renewals: members that serve no renewal in

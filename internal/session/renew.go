@@ -272,7 +272,10 @@ func (m *Machine) claimRenewed(now Now, h *Handle, shown attachment.Attachment, 
 	case errors.Is(a.Err, sequencer.ErrDestroyed), errors.Is(a.Err, sequencer.ErrConflict):
 		m.Ended(h.name, h.Control.Ref().Life)
 	case errors.Is(a.Err, sequencer.ErrDetached):
-		m.lost(h, shown.ID)
+		if !h.busy {
+			h.busy = true
+			h.loss = &loss{id: shown.ID, pause: RetryAfter}
+		}
 	case errors.Is(a.Err, ErrDenied):
 		m.denied(now, h, shown.ID, a.Err)
 	default:
@@ -327,7 +330,7 @@ func (m *Machine) extend(now Now, h *Handle, stamp Stamp, id attachment.ID, g at
 func (m *Machine) failed(now Now, owner string, handles []*Handle, err error) {
 	failures, most := 0, m.Window()
 	later := min(laterBy(err), m.Window()/4)
-	next := m.soon
+	next := func(failures int) time.Duration { return m.drawn(RetryAfter<<failures, m.Window()/8) }
 	if TimedOut(err) {
 		next = m.slowly
 	}

@@ -67,8 +67,11 @@ func New(cfg Config) *Machine {
 // until then it need not be presented to the owner. stripe means that it may share its name with
 // others.
 func (m *Machine) Add(now Now, control *attachment.Control, s Stamp, attaches, stripe bool) *Handle {
-	h := newHandle(now, control, s, stripe)
-	h.next = now.Mono
+	ref := control.Ref()
+	h := &Handle{
+		Control: control, name: ref.Definition.Name(), stripe: stripe, answered: s, heard: now.Mono,
+		bare: attachment.FingerprintOf(ref.Life, attachment.Attachment{}), next: now.Mono,
+	}
 	if attaches || stripe {
 		h.next += m.pause()
 	}
@@ -77,10 +80,12 @@ func (m *Machine) Add(now Now, control *attachment.Control, s Stamp, attaches, s
 	return h
 }
 
-// insert adds a handle to others, behind its equals.
+// insert adds a handle to others, behind its equals. They are in the order of renewal: by ascending name, and a name's
+// attached stripes before its own handle. An owner drops a holder's Detached handle when an attachment with the name
+// comes after it.
 func insert(handles []*Handle, h *Handle) []*Handle {
 	at, _ := slices.BinarySearchFunc(handles, h, func(have, h *Handle) int {
-		if h.before(have) {
+		if h.name < have.name || h.name == have.name && h.stripe && !have.stripe {
 			return 1
 		}
 		return -1
@@ -126,7 +131,10 @@ func (m *Machine) Len() int { return len(m.handles) }
 // streams nothing is ever due, and it returns false.
 func (m *Machine) Look(now Now) (next time.Duration, due bool) {
 	for _, h := range m.handles {
-		m.detachIdle(now, h)
+		if !h.busy && h.Control.Idle(now.Time) {
+			h.busy = true
+			m.effects.Detach = append(m.effects.Detach, h)
+		}
 		m.replaceLost(now, h)
 	}
 	for _, g := range m.byOwner() {

@@ -46,7 +46,7 @@ var learnerMutants = []mutant{
 		"c.said && !c.failing", "!c.failing", leaderTests},
 	{"servers", "the servers of those that leave are counted", "internal/leader/standby.go",
 		"if stays[s.ID] || m.members.expects(v, s.ID) {", "if stays[s.ID] || v.Mono > 0 {", leaderTests},
-	{"servers", "no server is ever one too many", "internal/leader/standby.go",
+	{"servers", "no server is ever one too many", "internal/leader/voters.go",
 		"found && e.voting+len(e.idle) > m.serversMost(v)", "found && e.voting+len(e.idle) > 100*m.serversMost(v)",
 		leaderTests},
 	{"servers", "a member with a disk does not stand by for one without", "internal/leader/standby.go",

@@ -71,8 +71,7 @@ var settingsMutants = slices.Concat(quotaMutants, []mutant{
 		"		case !v.serves(r.server):\n			x.complete(v, r)\n",
 		"		case !v.serves(r.server):\n			x.answer(r, nil)\n", expectRemovalTests},
 	{"expect", "a removal whose lower number is lost is a success", "internal/leader/removal.go",
-		"		r.reply(r.out, err)\n	})\n}\n\n// answer",
-		"		r.reply(r.out, nil)\n	})\n}\n\n// answer", expectRemovalTests},
+		"		r.reply(r.out, err)\n	})\n}\n", "		r.reply(r.out, nil)\n	})\n}\n", expectRemovalTests},
 
 	{"file", "a file that any user may read or change sets a secret", "cmd/snowgrid/sourcefile.go",
 		"	case k.secret && isOpen(file.Path) != nil:",

@@ -56,7 +56,7 @@ var togetherMutants = []mutant{
 		"fresh := s.broke && now.Mono", firstStreamSet},
 	{"session", "a stream that breaks and stands has nothing renewed", "internal/session/stream.go",
 		"fresh := !s.broke && now.Mono", "fresh := now.Mono", firstStreamSet},
-	{"session", "the first stream has a handle renewed that attaches", "internal/session/handle.go",
+	{"session", "the first stream has a handle renewed that attaches", "internal/session/session.go",
 		"answered: s, heard: now.Mono,", "answered: s, heard: now.Mono - time.Hour,",
 		[]string{"./internal/session", "-run", "TestScripts"}},
 }

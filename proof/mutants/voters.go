@@ -31,7 +31,7 @@ var voterMutants = []mutant{
 		"len(e.servers()) < 9", leaderTests},
 	{"zones", "a vote moves to a member that does not answer", "internal/leader/voters.go",
 		"return e.spreads(s) && answers(s)", "return e.spreads(s)", leaderTests},
-	{"zones", "the fullest zone keeps its votes", "internal/leader/electorate.go",
+	{"zones", "the fullest zone keeps its votes", "internal/leader/voters.go",
 		"cmp.Or(rank(b)-rank(a), e.crowd(b)-e.crowd(a))", "cmp.Or(rank(b)-rank(a), e.crowd(a)-e.crowd(b))", leaderTests},
 
 	{"removal", "a voter is taken out without a majority of the rest", "internal/leader/removal.go",
