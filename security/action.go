@@ -113,7 +113,8 @@ func Authorize(p Peer, a Action, name string) error {
 		return fmt.Errorf("%w: %s needs the role %s, and the caller is %s; use %s", ErrDenied, a, least, p,
 			credential(least))
 	}
-	if len(p.Names) > 0 && isOfGrid(a) {
+	ofGrid := least == Member || least == Admin && a != Destroy
+	if len(p.Names) > 0 && ofGrid { // no limit to names allows it
 		return fmt.Errorf("%w: %s is an action on the whole grid, and the caller is %s, limited to names; use %s without "+
 			"names", ErrDenied, a, p, credential(least))
 	}
@@ -122,12 +123,6 @@ func Authorize(p Peer, a Action, name string) error {
 			a, name, p)
 	}
 	return nil
-}
-
-// isOfGrid reports whether an action is on the whole grid, so that no limit to names allows it.
-func isOfGrid(a Action) bool {
-	least := table[a]
-	return least == Member || least == Admin && a != Destroy
 }
 
 // credential returns the credential that proves a role or a higher one, for people. No token has the role member.

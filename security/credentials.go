@@ -272,7 +272,6 @@ func (c *Credentials) TokenKeys() []byte { return c.current.Load().tokens }
 // Now returns the time that certificates are checked at.
 func (c *Credentials) Now() time.Time { return c.cfg.Time() }
 
-// read reads everything.
 func (c *Credentials) read() (*material, error) {
 	m := &material{}
 	base := c.cfg.TLS

@@ -91,7 +91,9 @@ func (c *Credentials) worse(before, next *material) error {
 		return nil
 	}
 	if why := invalidAt(next.own, now); why != "" {
-		return c.invalid(before, why)
+		return fmt.Errorf("%w: the certificate in %s %s, and the one in use is valid until %s; issue it again (snowgrid "+
+			"secure issue), or check this machine's clock", ErrInvalid, c.files.cert, why,
+			before.own.NotAfter.UTC().Format(time.RFC3339))
 	}
 	if next.own != nil && next.issuer.IsZero() && before.issuer.After(now) {
 		return fmt.Errorf("%w: %s does not have the authority of the certificate in %s; copy the certificate of the next "+
@@ -99,12 +101,6 @@ func (c *Credentials) worse(before, next *material) error {
 			"secure rotate --help)", ErrInvalid, c.files.authority, c.files.cert)
 	}
 	return nil
-}
-
-func (c *Credentials) invalid(before *material, why string) error {
-	return fmt.Errorf("%w: the certificate in %s %s, and the one in use is valid until %s; issue it again (snowgrid "+
-		"secure issue), or check this machine's clock", ErrInvalid, c.files.cert, why,
-		before.own.NotAfter.UTC().Format(time.RFC3339))
 }
 
 // invalidAt returns why a certificate is not valid at a time, "" if it is, or if there is none.

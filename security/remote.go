@@ -68,23 +68,20 @@ func (v *verdict) ended(now time.Time) bool {
 // Keep has the connection ended by end when its remote is verified no longer, while
 // [Credentials.Watch] runs; forget is for a connection that has ended.
 func (r *Remote) Keep(end func(error)) (forget func()) {
-	r.by.open.add(r, end)
-	return func() { r.by.open.remove(r) }
-}
-
-// openRemotes are the remotes with open connections. Its zero value is ready.
-type openRemotes struct {
-	mu  sync.Mutex
-	end map[*Remote]func(error)
-}
-
-func (o *openRemotes) add(r *Remote, end func(error)) {
+	o := &r.by.open
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.end == nil {
 		o.end = map[*Remote]func(error){}
 	}
 	o.end[r] = end
+	return func() { o.remove(r) }
+}
+
+// openRemotes are the remotes with open connections. Its zero value is ready.
+type openRemotes struct {
+	mu  sync.Mutex
+	end map[*Remote]func(error)
 }
 
 func (o *openRemotes) remove(r *Remote) {
@@ -96,7 +93,10 @@ func (o *openRemotes) remove(r *Remote) {
 // check closes connections with invalid remotes, and returns the time until the next check, at most
 // most.
 func (o *openRemotes) check(most time.Duration, now time.Time) time.Duration {
-	for r, end := range o.all() {
+	o.mu.Lock()
+	all := maps.Clone(o.end)
+	o.mu.Unlock()
+	for r, end := range all {
 		if v := r.verify(); v.err != nil {
 			o.remove(r)
 			end(v.err)
@@ -109,12 +109,6 @@ func (o *openRemotes) check(most time.Duration, now time.Time) time.Duration {
 
 // leastWait bounds how often connections are looked at.
 const leastWait = 10 * time.Millisecond
-
-func (o *openRemotes) all() map[*Remote]func(error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return maps.Clone(o.end)
-}
 
 // PeerOf returns the peer at the other end of a connection, verified with the current authorities
 // at the current time: a certificate that was valid at the handshake may have become invalid. A
@@ -165,21 +159,17 @@ func (c *Credentials) verify(m *material, state tls.ConnectionState, dialed bool
 // longest returns the end of the chain that stays valid longest.
 func longest(chains [][]*x509.Certificate) (until time.Time) {
 	for _, chain := range chains {
-		if end := firstEnd(chain); end.After(until) {
+		var end time.Time // the earliest
+		for _, cert := range chain {
+			if end.IsZero() || cert.NotAfter.Before(end) {
+				end = cert.NotAfter
+			}
+		}
+		if end.After(until) {
 			until = end
 		}
 	}
 	return until
-}
-
-// firstEnd returns the earliest end among some certificates.
-func firstEnd(certs []*x509.Certificate) (first time.Time) {
-	for _, cert := range certs {
-		if first.IsZero() || cert.NotAfter.Before(first) {
-			first = cert.NotAfter
-		}
-	}
-	return first
 }
 
 // issuerExpiry returns when the authorities above this process's own certificate end.

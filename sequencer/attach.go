@@ -15,7 +15,22 @@ import (
 // ErrNoFreeNode if all are taken; and when ctx ended, an error that matches
 // ctx.Err() and ErrUnavailable. After an error the handle is Detached.
 func (s *Sequencer) AttachLogicalNode(ctx context.Context) error {
-	return s.attach(ctx)
+	if err := s.takeTurn(ctx); err != nil {
+		return err
+	}
+	defer s.giveTurn()
+	t := s.now.Load()
+	switch {
+	case t.final != nil:
+		return s.named(t.final)
+	case t.state == Attached:
+		return s.named(ErrAttached)
+	}
+	a, err := s.backend.Attach(ctx, t.node)
+	if err != nil {
+		return s.ended(err)
+	}
+	return s.install(ctx, a)
 }
 
 // DetachLogicalNode releases the logical node. IDs stop immediately; waiting calls of Next return
@@ -69,26 +84,6 @@ func (s *Sequencer) takeTurn(ctx context.Context) error {
 }
 
 func (s *Sequencer) giveTurn() { s.turn <- struct{}{} }
-
-// attach moves a Detached handle to Attached.
-func (s *Sequencer) attach(ctx context.Context) error {
-	if err := s.takeTurn(ctx); err != nil {
-		return err
-	}
-	defer s.giveTurn()
-	t := s.now.Load()
-	switch {
-	case t.final != nil:
-		return s.named(t.final)
-	case t.state == Attached:
-		return s.named(ErrAttached)
-	}
-	a, err := s.backend.Attach(ctx, t.node)
-	if err != nil {
-		return s.ended(err)
-	}
-	return s.install(ctx, a)
-}
 
 // install replaces the handle's attachment. Only the owner of the turn calls it. If the handle has
 // ended in between, install releases the new attachment.

@@ -237,7 +237,6 @@ func (d Definition) nearestOffset(t time.Time) clustertime.Span {
 // layout's end or more when the sequencer is exhausted.
 func (d Definition) offset(t time.Time) clustertime.Span { return clustertime.TickOf(t).Sub(d.start()) }
 
-// start returns the epoch as a tick.
 func (d Definition) start() clustertime.Tick { return clustertime.Tick(d.epoch.UnixMilli()) }
 
 // CompareTime compares two IDs of this sequencer by their milliseconds alone. It

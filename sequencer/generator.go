@@ -256,7 +256,6 @@ func (g *generator) close() {
 	g.saturated.Store(false)
 }
 
-// expand returns the ID of a slot.
 func (g *generator) expand(slot int64) ID { return g.line.expand(slot) }
 
 // fill writes the IDs of consecutive slots. IDs of one millisecond are consecutive, too.
@@ -338,10 +337,4 @@ func (g *generator) timestamp(end int64) clustertime.Tick {
 		return 0
 	}
 	return g.epoch.Add(clustertime.Span((end - 1) / g.layout.counters()))
-}
-
-// passed returns the number of slots that the generator has passed. Once it is stopped, counts
-// includes them and passed returns 0.
-func (g *generator) passed() int64 {
-	return max(g.next.Load()-g.start, 0)
 }

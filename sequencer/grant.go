@@ -17,7 +17,6 @@ type rights struct {
 	refused error
 }
 
-// newRights returns rights with these grants.
 func newRights(grants []bridge.Grant) *rights {
 	return &rights{grants: grants, replaced: make(chan struct{})}
 }

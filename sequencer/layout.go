@@ -187,7 +187,6 @@ func layoutFor(l Layout, nodes int) (layout, error) {
 	}, nil
 }
 
-// whole returns l as a Layout.
 func (l layout) whole() Layout {
 	return Layout{Bits: int(l.bits), LowBits: int(l.lowBits), Nodes: 1 << l.mostBits}
 }

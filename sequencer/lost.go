@@ -132,14 +132,6 @@ func (s *Sequencer) unavailable(err error) error {
 	return failure.Errorf(ErrUnavailable, "last error: %s", s.unnamed(err))
 }
 
-// awaitNode waits until a handle that lost its logical node has a newer snapshot than t.
-func (s *Sequencer) awaitNode(ctx context.Context, t *tenure) error {
-	if err := s.await(ctx, farAhead, t.lost.replaced, 0, nodeless); err != nil {
-		return s.lossError(t.lost, err)
-	}
-	return nil
-}
-
 // lossError returns the error for a lost logical node, with the reason for the lack of another.
 func (s *Sequencer) lossError(l *loss, err error) error {
 	cause := cmp.Or(l.cause, ErrUnavailable)

@@ -266,7 +266,7 @@ func (s *Sequencer) Stats() Stats {
 	g := s.now.Load().gen
 	passed := s.counts.done.Load() - s.counts.lost.Load()
 	if g != nil {
-		passed += g.passed()
+		passed += max(g.next.Load()-g.start, 0) // once it is stopped, counts includes its slots
 	}
 	st := Stats{
 		IDs:              uint64(max(passed, 0)),

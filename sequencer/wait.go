@@ -201,14 +201,17 @@ func (s *Sequencer) revive(ctx context.Context, t *tenure) error {
 		return s.named(t.final)
 	}
 	if t.lost != nil {
-		return s.awaitNode(ctx, t)
+		if err := s.await(ctx, farAhead, t.lost.replaced, 0, nodeless); err != nil {
+			return s.lossError(t.lost, err)
+		}
+		return nil
 	}
 	if t.by != byIdle && (t.by == byCaller || s.idle.Load() == 0) {
 		return s.named(ErrDetached)
 	}
 	var full error // error of the last attempt that found no free logical node
 	for {
-		err := s.attach(ctx)
+		err := s.AttachLogicalNode(ctx)
 		switch {
 		case err == nil, errors.Is(err, ErrAttached):
 			return nil

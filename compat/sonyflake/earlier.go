@@ -2,7 +2,6 @@ package sonyflake
 
 import (
 	"cmp"
-	"math"
 	"math/bits"
 	"time"
 
@@ -84,25 +83,4 @@ func (e earlier) units(t time.Time) int64 {
 // at returns the time at a time part.
 func (e earlier) at(part int64) time.Time { return time.Unix(0, (e.start+part)*e.unit) }
 
-// hasTime reports whether an ID's time unit, and the next one, fit an int64 as nanoseconds.
-func (e earlier) hasTime(id int64) bool { return e.timePart(id) < math.MaxInt64/e.unit-e.start }
-
-// lowMask is the bits below the time.
-func (e earlier) lowMask() int64 { return 1<<(e.bitsSequence+e.bitsMachine) - 1 }
-
 func (e earlier) timePart(id int64) int64 { return id >> (e.bitsSequence + e.bitsMachine) }
-
-// decompose returns an ID's parts.
-func (e earlier) decompose(id int64) map[string]int64 {
-	return map[string]int64{
-		"id":       id,
-		"time":     e.timePart(id),
-		"sequence": id >> e.bitsMachine & (1<<e.bitsSequence - 1),
-		"machine":  id & (1<<e.bitsMachine - 1),
-	}
-}
-
-// compose returns an ID. The caller guarantees that the parts fit their bits.
-func (e earlier) compose(part int64, sequence, machine int) int64 {
-	return part<<(e.bitsSequence+e.bitsMachine) | int64(sequence)<<e.bitsMachine | int64(machine)
-}

@@ -28,7 +28,13 @@ func (s *Sonyflake) ToTime(id int64) time.Time {
 // than a millisecond, a sequencer's IDs can have equal parts: use the IDs as keys, not their parts.
 func (s *Sonyflake) Decompose(id int64) map[string]int64 {
 	if id <= s.last {
-		return s.earlier.decompose(id)
+		e := s.earlier
+		return map[string]int64{
+			"id":       id,
+			"time":     e.timePart(id),
+			"sequence": id >> e.bitsMachine & (1<<e.bitsSequence - 1),
+			"machine":  id & (1<<e.bitsMachine - 1),
+		}
 	}
 	p := s.definition.Decompose(sequencer.ID(id))
 	return map[string]int64{
@@ -54,7 +60,8 @@ func (s *Sonyflake) Compose(t time.Time, sequence, machine int) (int64, error) {
 		if err := checkNumbers(sequence, machine, 1<<e.bitsSequence, 1<<e.bitsMachine); err != nil {
 			return 0, err
 		}
-		return e.compose(e.units(t)-e.start, sequence, machine), nil
+		part := e.units(t) - e.start
+		return part<<(e.bitsSequence+e.bitsMachine) | int64(sequence)<<e.bitsMachine | int64(machine), nil
 	}
 	if !t.Before(d.Exhausted()) {
 		return 0, failure.Errorf(ErrOverTimeLimit,

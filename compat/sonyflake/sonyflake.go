@@ -44,6 +44,7 @@ package sonyflake
 import (
 	"context"
 	"errors"
+	"math"
 	"time"
 
 	"github.com/snowgrid/snowgrid/internal/failure"
@@ -128,12 +129,13 @@ func New(st Settings) (*Sonyflake, error) {
 			"sonyflake: new: Settings.Sequencer is nil; give the result of CreateSequencer, and check its error before")
 	}
 	s := &Sonyflake{source: st.Sequencer, definition: st.Sequencer.Definition(), earlier: e, last: -1}
-	if st.Last < 0 || !e.hasTime(st.Last) {
+	// The ID's time unit, and the next one, have to fit an int64 as nanoseconds.
+	if st.Last < 0 || e.timePart(st.Last) >= math.MaxInt64/e.unit-e.start {
 		return nil, failure.Errorf(sequencer.ErrInvalidConfig,
 			"sonyflake: new: Settings.Last: %d is not sonyflake's; give its largest ID, or 0 if there is none", st.Last)
 	}
 	if st.Last > 0 {
-		s.last = st.Last | e.lowMask()
+		s.last = st.Last | (1<<(e.bitsSequence+e.bitsMachine) - 1) // of its time unit
 	}
 	if present := s.definition.MinID(now); int64(present) <= s.last {
 		return nil, failure.Errorf(sequencer.ErrInvalidConfig,

@@ -146,7 +146,6 @@ func warningsOf(dir, name string, cert *x509.Certificate, authorities []*x509.Ce
 	return out
 }
 
-// keys adds the gossip and token keys.
 func (c *Contents) keys(dir string) {
 	gossip := read(c, dir, security.GossipKeysFile, security.ParseGossipKeys)
 	for i, key := range gossip {

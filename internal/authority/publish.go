@@ -74,7 +74,6 @@ func checkFree(dir string) error {
 	return nil
 }
 
-// write writes the file and its content to the disk.
 func (f file) write(path string) error {
 	if isSecret(f.name) {
 		return durable.Write(path, f.content, secretMode)

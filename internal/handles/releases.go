@@ -57,7 +57,6 @@ func (r *Releases) next() func(context.Context) {
 	return nil
 }
 
-// inProgress reports whether a release is left.
 func (r *Releases) inProgress() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

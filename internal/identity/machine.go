@@ -196,7 +196,6 @@ func (m *machine) succeeded(now time.Duration, a action, r result) {
 	m.failures, m.err = 0, nil
 }
 
-// failed counts a failure.
 func (m *machine) failed(now time.Duration, err error) {
 	m.failures++
 	m.err = err

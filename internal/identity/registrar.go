@@ -140,7 +140,6 @@ func (r *Registrar) signal() {
 	}
 }
 
-// do carries a step out.
 func (r *Registrar) do(ctx context.Context, s step) (result result) {
 	set, n := r.cfg.Set, s.number
 	switch s.action {

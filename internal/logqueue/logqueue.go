@@ -121,31 +121,18 @@ type handler struct {
 // levels has the last reply of a handler's Enabled for each level.
 type levels struct{ replies sync.Map }
 
-// enabled returns the last reply, true if there was none.
-func (l *levels) enabled(level slog.Level) bool {
-	last, known := l.replies.Load(level)
-	return !known || last.(bool)
-}
-
-// isOwn reports whether a handler is of package slog, whose Enabled does not block.
-func isOwn(h slog.Handler) bool {
-	switch h.(type) {
-	case *slog.TextHandler, *slog.JSONHandler:
-		return true
-	}
-	return false
-}
-
 // Enabled implements slog.Handler. While the sink is blocked it returns the last reply.
 func (h handler) Enabled(ctx context.Context, level slog.Level) bool {
-	if isOwn(h.Handler) {
+	switch h.Handler.(type) {
+	case *slog.TextHandler, *slog.JSONHandler: // their Enabled does not block
 		return h.Handler.Enabled(ctx, level)
 	}
 	if !h.queue.isStuck() {
 		ctx := context.WithoutCancel(ctx)
 		h.queue.do(func() { h.levels.replies.Store(level, h.Handler.Enabled(ctx, level)) })
 	}
-	return h.levels.enabled(level)
+	last, known := h.levels.replies.Load(level)
+	return !known || last.(bool)
 }
 
 // Logger returns a logger that writes to the same handler as log and does not block, log

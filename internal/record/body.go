@@ -133,7 +133,6 @@ func Decode(text []byte, meta map[string]string) (Record, error) {
 	return r, r.agrees(meta)
 }
 
-// decodeEmpty decodes a record with an empty body.
 func decodeEmpty(meta map[string]string) (Record, error) {
 	r := Record{State: Free, Graceful: true}
 	text, there := meta[MetaVersion]

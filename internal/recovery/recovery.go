@@ -81,7 +81,12 @@ func (d Directory) Votes(given func(roster.MemberID) bool) (alive, voters int) {
 // anchor; the reset then loses every partition.
 func FromDisks(in Disks) (Decision, error) {
 	old := in.Directories[Newest(in.Directories)].Roster
-	d := Decision{First: first(in)}
+	bounds := []clustertime.Bound{{Wall: in.Now}}
+	for _, d := range in.Directories {
+		bounds = append(bounds, clustertime.Bound{Ceiling: d.Roster.Ceiling, Time: d.Roster.Time,
+			Window: d.Roster.Settings.Window})
+	}
+	d := Decision{First: clustertime.Recovered(bounds, in.Floor)}
 	record := &roster.Recovery{Old: in.Old, At: in.Now, Lost: lostMembers(in.Lost, old)}
 	form := roster.Form{
 		Grid: in.Grid, Settings: old.Settings, Ceiling: d.First, Version: old.Version + VersionsApart, Durable: true,
@@ -113,16 +118,6 @@ func FromDisks(in Disks) (Decision, error) {
 		}
 	}
 	return d, nil
-}
-
-// first returns the start of grants for a grid recovered from disks.
-func first(in Disks) clustertime.Tick {
-	bounds := []clustertime.Bound{{Wall: in.Now}}
-	for _, d := range in.Directories {
-		bounds = append(bounds, clustertime.Bound{Ceiling: d.Roster.Ceiling, Time: d.Roster.Time,
-			Window: d.Roster.Settings.Window})
-	}
-	return clustertime.Recovered(bounds, in.Floor)
 }
 
 // memberOf returns a member's record in the old roster, or a new one.

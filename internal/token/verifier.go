@@ -80,22 +80,16 @@ func (v *Verifier) Peer(text string) (security.Peer, error) {
 		return security.Peer{}, refused(fmt.Sprintf("the token has no ID (jti) or no subject (sub), or one of more than %d "+
 			"bytes; use one of snowgrid secure token", maxName))
 	}
-	p := security.Peer{Role: role, Names: names, Name: c.Subject, ID: "token:" + c.ID, Expires: expires, Grid: gridOf(c)}
+	p := security.Peer{Role: role, Names: names, Name: c.Subject, ID: "token:" + c.ID, Expires: expires}
+	isGrid := func(audience string) bool { return strings.HasPrefix(audience, gridAudience) }
+	if i := slices.IndexFunc(c.Audience, isGrid); i >= 0 {
+		p.Grid = strings.TrimPrefix(c.Audience[i], gridAudience)
+	}
 	if own := v.source.Grid(); p.Grid != "" && own != "" && !slices.Contains(c.Audience, gridAudience+own) {
 		return security.Peer{}, refused(fmt.Sprintf("the token is for the grid %q, and this member is of the grid %q; use "+
 			"one of the directory of this grid (snowgrid secure token)", p.Grid, own))
 	}
 	return p, nil
-}
-
-// gridOf returns the first grid that a token names, "" for none.
-func gridOf(c claims) string {
-	for _, a := range c.Audience {
-		if name, found := strings.CutPrefix(a, gridAudience); found {
-			return name
-		}
-	}
-	return ""
 }
 
 func (v *Verifier) keys() *keySet {

@@ -23,8 +23,6 @@ type Columns struct {
 	Comma rune
 }
 
-func (c Columns) set() bool { return c != (Columns{}) }
-
 // lineMax limits a line that is an ID; check skips the rest.
 const lineMax = 64 << 10
 

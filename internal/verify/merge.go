@@ -65,7 +65,6 @@ func (m *merger) add(r row) {
 	}
 }
 
-// count counts a row in the present unit.
 func (m *merger) count(node uint32, r row) {
 	if m.unit.rows == nil {
 		m.unit.rows, m.unit.last = map[uint32]uint64{}, map[uint32]row{}

@@ -79,17 +79,14 @@ func newReader(ctx context.Context, cfg Config, progress *Progress) *reader {
 
 func (r *reader) run(in io.Reader) {
 	defer close(r.chunks)
-	if r.err = r.read(&countingReader{from: in, n: &r.progress.Bytes}); r.err == nil {
+	read := r.readLines
+	if r.cfg.Columns != (Columns{}) {
+		read = r.readColumns
+	}
+	if r.err = read(&countingReader{from: in, n: &r.progress.Bytes}); r.err == nil {
 		r.send()
 	}
 	r.progress.Rows.Store(r.rows)
-}
-
-func (r *reader) read(in io.Reader) error {
-	if r.cfg.Columns.set() {
-		return r.readColumns(in)
-	}
-	return r.readLines(in)
 }
 
 type countingReader struct {
@@ -103,7 +100,6 @@ func (c *countingReader) Read(into []byte) (int, error) {
 	return n, err
 }
 
-// send passes the chunk on.
 func (r *reader) send() {
 	if len(r.chunk) == 0 {
 		return
@@ -181,7 +177,6 @@ func (r *reader) follow(of *track, id, ticks, line uint64) {
 	of.ticks, of.line = ticks, line
 }
 
-// keep adds an ID to the chunk.
 func (r *reader) keep(id, line uint64, host []byte) error {
 	at := line
 	if host != nil {

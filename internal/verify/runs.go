@@ -60,7 +60,6 @@ func (s *runs) add(chunk []row) error {
 	return nil
 }
 
-// spill appends the pending run to the file.
 func (s *runs) spill() error {
 	if s.pending == nil {
 		return nil
@@ -91,16 +90,13 @@ func (s *runs) spill() error {
 	if err := s.writer.Flush(); err != nil {
 		return fmt.Errorf("verify: temporary file: %w; give a directory with more room", err)
 	}
-	s.ends = append(s.ends, s.end()+counter.n)
+	end := counter.n
+	if n := len(s.ends); n > 0 {
+		end += s.ends[n-1]
+	}
+	s.ends = append(s.ends, end)
 	s.pending = nil
 	return nil
-}
-
-func (s *runs) end() int64 {
-	if len(s.ends) == 0 {
-		return 0
-	}
-	return s.ends[len(s.ends)-1]
 }
 
 type countingWriter struct {

@@ -140,7 +140,6 @@ func decodeJSON(data []byte, v any, strict bool) error {
 	return checkNodes(data, v)
 }
 
-// decodeMsgPack reads any value.
 func decodeMsgPack(data []byte, v any, strict bool) error {
 	if m, ok := v.(Listing); ok && readListing(data, m) {
 		return nil

@@ -186,8 +186,12 @@ func (c *memberCollector) collectSequencers(to metric.Sink, s grid.Status, used 
 		n := nodes{all: q.NodeRange.Count(q.Nodes), attached: q.Attached, exhausted: q.Exhausted}
 		if c.busiest.HasSeries(q.Name) {
 			n.send(to, q.Name)
-		} else {
-			others.add(n)
+			continue
+		}
+		others.all += n.all
+		others.attached += n.attached
+		if others.exhausted.IsZero() || n.exhausted.Before(others.exhausted) {
+			others.exhausted = n.exhausted
 		}
 	}
 	others.send(to, metric.OtherName)
@@ -197,14 +201,6 @@ func (c *memberCollector) collectSequencers(to metric.Sink, s grid.Status, used 
 type nodes struct {
 	all, attached int
 	exhausted     time.Time
-}
-
-func (n *nodes) add(o nodes) {
-	n.all += o.all
-	n.attached += o.attached
-	if n.exhausted.IsZero() || o.exhausted.Before(n.exhausted) {
-		n.exhausted = o.exhausted
-	}
 }
 
 func (n *nodes) send(to metric.Sink, name string) {

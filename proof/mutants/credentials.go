@@ -71,8 +71,8 @@ var credentialMutants = []mutant{
 		"		case !isOwn(u):\n			return NoRole, nil, errStated", "		case !isOwn(u):", statementTests},
 	{"C7", "a certificate that no rule matches states its role", "security/certificate.go",
 		"	if len(rules) > 0 {\n		return p", "	if len(rules) > 1000 {\n		return p", statementTests},
-	{"C8", "an admin limited to names acts on the grid", "security/action.go", "	if len(p.Names) > 0 && isOfGrid(a) {",
-		"	if len(p.Names) > 1000 && isOfGrid(a) {", statementTests},
+	{"C8", "an admin limited to names acts on the grid", "security/action.go", "	if len(p.Names) > 0 && ofGrid {",
+		"	if len(p.Names) > 1000 && ofGrid {", statementTests},
 }
 
 var (

@@ -72,8 +72,9 @@ var shutdownMutants = []mutant{
 		"len(q.lines) < 0", []string{"./internal/logqueue"}},
 	{"log", "every line waits for a log that is blocked", "internal/logqueue/logqueue.go", "	if stuck {\n",
 		"	if stuck && q == nil {\n", []string{"./internal/logqueue"}},
-	{"log", "a call asks a log that is blocked for its level", "internal/logqueue/logqueue.go", "	if isOwn(h.Handler) {",
-		"	if isOwn(h.Handler) || h.queue != nil {", []string{"./internal/logqueue"}},
+	{"log", "a call asks a log that is blocked for its level", "internal/logqueue/logqueue.go",
+		"	switch h.Handler.(type) {", "	if h.queue != nil {\n		return h.Handler.Enabled(ctx, level)\n	}\n" +
+			"	switch h.Handler.(type) {", []string{"./internal/logqueue"}},
 	{"callback", "a renewal waits for Config.Known", "client/store/known.go", "knownWait = 100 * time.Millisecond",
 		"knownWait = time.Hour", storeCallbackTests},
 	{"callback", "calls of OnLost have no bound", "client/store/known.go", "b.losses >= lossesMax", "b.losses < 0",

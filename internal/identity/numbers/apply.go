@@ -56,24 +56,20 @@ func (s Set) step(c Command, found bool) (Set, error) {
 
 func (s Set) apply(a Application) (Set, error) {
 	p, given := s.Process(a.ID)
-	switch {
-	case given && p.Code == a.Code:
+	if given && p.Code == a.Code {
 		return s, nil
-	case a.ID != s.Next:
-		return s, s.refuse(a.ID, given)
+	}
+	if a.ID != s.Next {
+		reason := "it is not the next one"
+		if given {
+			reason = "another process has it"
+		}
+		return s, &RefusedID{Next: s.Next, Reason: fmt.Sprintf("grid: number %d of %s/%s refused: %s; the next number is %d",
+			a.ID, s.Cluster, s.Name, reason, s.Next)}
 	}
 	s.Members = append(slices.Clip(s.Members), Process{ID: a.ID, Code: a.Code, Addr: a.Addr})
 	s.Next++
 	return s, nil
-}
-
-func (s Set) refuse(id uint64, given bool) error {
-	reason := "it is not the next one"
-	if given {
-		reason = "another process has it"
-	}
-	return &RefusedID{Next: s.Next, Reason: fmt.Sprintf("grid: number %d of %s/%s refused: %s; the next number is %d", id,
-		s.Cluster, s.Name, reason, s.Next)}
 }
 
 func (s Set) register(g Registration) (Set, error) {

@@ -61,14 +61,10 @@ const MaxStored = 8192
 func DefinitionsOf(d partition.Definitions) Definitions {
 	out := Definitions{Base: d.Base}
 	for _, r := range d.Records {
-		out.Records = append(out.Records, definitionOf(r))
+		out.Records = append(out.Records,
+			Definition{Sequencer: wire.SequencerOf(r.Ref), Destroyed: r.Destroyed, Mark: r.Mark})
 	}
 	return out
-}
-
-// definitionOf returns the wire form of one stored name.
-func definitionOf(r partition.DefinitionRecord) Definition {
-	return Definition{Sequencer: wire.SequencerOf(r.Ref), Destroyed: r.Destroyed, Mark: r.Mark}
 }
 
 // State checks a page and returns it. Errors match wire.ErrBadRequest, or sequencer.ErrInvalidConfig
