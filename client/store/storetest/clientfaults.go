@@ -29,19 +29,7 @@ func lossy(f *fleet) {
 	}
 	for _, c := range clients {
 		c.faulty.Set(faults)
-		wg.Go(func() {
-			for ctx.Err() == nil {
-				s, err := c.CreateSequencer(ctx, fleetName, sequencer.Config{})
-				if err != nil {
-					c.promised(err)
-					continue
-				}
-				some, enough := context.WithTimeout(ctx, time.Second)
-				issued.Add(int64(c.run(some, s)))
-				enough()
-				_ = c.Forget(ctx, fleetName) // It is returned in the background too.
-			}
-		})
+		wg.Go(func() { issued.Add(int64(c.work(ctx, time.Second))) })
 	}
 	wg.Wait()
 	var total Counts
@@ -114,13 +102,11 @@ func paused(f *fleet) {
 		f.Fatalf("leave: %v", err)
 	}
 	f.await("the resumed client has a node again", func() bool {
-		id, err := sa.Next(f.within(f.window))
+		err := a.next(sa)
 		if err != nil {
 			a.promised(err)
-			return false
 		}
-		a.note(sa, id)
-		return true
+		return err == nil
 	})
 }
 
@@ -137,19 +123,7 @@ func skewed(f *fleet) {
 		c.skew.Store(skew)
 		c.faulty = NewFaulty(f.handle(c.number), uint64(c.number))
 		f.start(c, c.faulty)
-		wg.Go(func() {
-			for ctx.Err() == nil {
-				s, err := c.CreateSequencer(ctx, fleetName, sequencer.Config{})
-				if err != nil {
-					c.promised(err)
-					continue
-				}
-				some, enough := context.WithTimeout(ctx, f.window/2)
-				issued.Add(int64(c.run(some, s)))
-				enough()
-				_ = c.Forget(ctx, fleetName) // It is returned in the background too.
-			}
-		})
+		wg.Go(func() { issued.Add(int64(c.work(ctx, f.window/2))) })
 	}
 	wg.Wait()
 	if issued.Load() == 0 {
@@ -161,13 +135,7 @@ func skewed(f *fleet) {
 func skewedDated(f *fleet) {
 	c := f.prepare()
 	c.skew.Store(int64(time.Hour))
-	opened, err := store.Open(f.within(soon), f.store, f.config(c, f.store))
-	if err == nil {
-		_ = opened.Close()
-	}
-	if !errors.Is(err, sequencer.ErrInvalidConfig) {
-		f.Errorf("open with a clock that is an hour ahead of the store's: %v", err)
-	}
+	f.refused(c, f.store, "with a clock that is an hour ahead of the store's")
 }
 
 // away: a client is cut off from the store. It continues to its grant's end, which precedes another
@@ -200,13 +168,7 @@ func away(f *fleet) {
 		f.Fatalf("leave: %v", err)
 	}
 	c.faulty.Set(Faults{})
-	f.await("the client that was cut off has a node again", func() bool {
-		id, err := s.Next(f.within(f.window))
-		if err == nil {
-			c.note(s, id)
-		}
-		return err == nil
-	})
+	f.await("the client that was cut off has a node again", func() bool { return c.next(s) == nil })
 	c.take(s, 100)
 }
 
@@ -241,24 +203,12 @@ func damaged(f *fleet) {
 	a := f.open()
 	sa := a.attach()
 	a.take(sa, 500)
-	garbage := func(node sequencer.NodeID) {
-		f.Helper()
-		key := f.recordKey(node)
-		f.await("the record is overwritten", func() bool {
-			e, err := f.store.Load(f.ctx, key)
-			if err != nil {
-				f.Fatal(err)
-			}
-			e.Body, e.Meta = []byte(`{"grant":"of last year"}`), nil
-			_, err = f.store.Swap(f.ctx, e)
-			return err == nil
-		})
-	}
-	garbage(0)
-	garbage(1)
+	const garbage = `{"grant":"of last year"}`
+	f.overwrite(0, garbage)
+	f.overwrite(1, garbage)
 	f.moves(a, sa, 2)
 	for node := range sequencer.NodeID(2) {
-		if e, err := f.store.Load(f.ctx, f.recordKey(node)); err != nil || string(e.Body) != `{"grant":"of last year"}` {
+		if e, err := f.store.Load(f.ctx, f.recordKey(node)); err != nil || string(e.Body) != garbage {
 			f.Errorf("the damaged record of node %d was replaced by %q, %v", node, e.Body, err)
 		}
 	}
@@ -268,10 +218,7 @@ func damaged(f *fleet) {
 func (f *fleet) moves(a *client, sa *sequencer.Sequencer, to sequencer.NodeID) {
 	f.Helper()
 	f.await("the holder of a lost record has another", func() bool {
-		id, err := sa.Next(f.within(f.window))
-		if err == nil {
-			a.note(sa, id)
-		}
+		_ = a.next(sa) // It fails while there is no node.
 		node, attached := sa.LogicalNode()
 		return attached && node == to
 	})
@@ -293,15 +240,7 @@ func repaired(f *fleet) {
 		f.Errorf("repair of a record with a holder: %v", err)
 	}
 	_ = a.Close()
-	f.await("the record is overwritten", func() bool {
-		e, err := f.store.Load(f.ctx, f.recordKey(0))
-		if err != nil {
-			f.Fatal(err)
-		}
-		e.Body, e.Meta = []byte("{}"), nil
-		_, err = f.store.Swap(f.ctx, e)
-		return err == nil
-	})
+	f.overwrite(0, "{}")
 	b := f.open()
 	from := floor()
 	if err := b.Repair(f.within(soon), fleetName, 0, from); err != nil {

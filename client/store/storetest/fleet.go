@@ -96,6 +96,18 @@ func (f *fleet) start(c *client, s store.Store) *client {
 	return c
 }
 
+// refused requires that a client of a store is refused when it is opened.
+func (f *fleet) refused(c *client, s store.Store, why string) {
+	f.Helper()
+	opened, err := store.Open(f.within(soon), s, f.config(c, s))
+	if err == nil {
+		_ = opened.Close()
+	}
+	if !errors.Is(err, sequencer.ErrInvalidConfig) {
+		f.Errorf("open %s: %v", why, err)
+	}
+}
+
 func (f *fleet) config(c *client, s store.Store) store.Config {
 	cfg := store.Config{
 		Prefix: f.folder, Pool: f.pool, Window: f.window, AcquireMaxDelay: 300 * time.Millisecond,
@@ -184,6 +196,31 @@ func (c *client) take(s *sequencer.Sequencer, n int) {
 	}
 }
 
+// next takes one ID within a window, and records it.
+func (c *client) next(s *sequencer.Sequencer) error {
+	id, err := s.Next(c.f.within(c.f.window))
+	if err == nil {
+		c.note(s, id)
+	}
+	return err
+}
+
+// work takes and returns a logical node until ctx ends, and uses each for some time. It returns the number of IDs.
+func (c *client) work(ctx context.Context, each time.Duration) (n int) {
+	for ctx.Err() == nil {
+		s, err := c.CreateSequencer(ctx, fleetName, sequencer.Config{})
+		if err != nil {
+			c.promised(err)
+			continue
+		}
+		some, enough := context.WithTimeout(ctx, each)
+		n += c.run(some, s)
+		enough()
+		_ = c.Forget(ctx, fleetName) // It is returned in the background too.
+	}
+	return n
+}
+
 // Pace of run: so many IDs, then a pause, so that many clients fit on a small machine.
 const (
 	batch     = 20
@@ -220,7 +257,6 @@ func (c *client) promised(err error) {
 	}
 }
 
-// node returns a handle's logical node.
 func (f *fleet) node(s *sequencer.Sequencer) sequencer.NodeID {
 	f.Helper()
 	node, attached := s.LogicalNode()
@@ -232,6 +268,20 @@ func (f *fleet) node(s *sequencer.Sequencer) sequencer.NodeID {
 
 func (f *fleet) recordKey(node sequencer.NodeID) string {
 	return record.KeysOf(f.folder, fleetName).Record(node)
+}
+
+// overwrite replaces a node's record by another program's body.
+func (f *fleet) overwrite(node sequencer.NodeID, body string) {
+	f.Helper()
+	f.await("the record is overwritten", func() bool {
+		e, err := f.store.Load(f.ctx, f.recordKey(node))
+		if err != nil {
+			f.Fatal(err)
+		}
+		e.Body, e.Meta = []byte(body), nil
+		_, err = f.store.Swap(f.ctx, e)
+		return err == nil
+	})
 }
 
 func (f *fleet) record(node sequencer.NodeID) record.Record {

@@ -46,15 +46,13 @@ func Run(t *testing.T, open func() store.Store) {
 		defer all.Wait()
 		for _, c := range clientChecks {
 			if c.when == nil || c.when(offered) {
-				all.Go(func() {
-					t.Run(c.name, func(t *testing.T) { check{test: c.fleet}.run(t, open) })
-				})
+				all.Go(func() { t.Run(c.name, func(t *testing.T) { c.run(t, open) }) })
 			}
 		}
 	})
 }
 
-// check is one store promise.
+// check is one promise of a store, or of a client over one.
 type check struct {
 	name string
 	test func(*bench)
@@ -84,33 +82,26 @@ var checks = []check{
 	{name: "Dated", test: dated, when: offers[store.Dated]},
 }
 
-// clientCheck is one promise for a client over a store.
-type clientCheck struct {
-	name string
-	test func(*fleet)
-	when func(store.Store) bool // reports whether the check applies to a store; nil: to all
-}
-
 // clientChecks are a client's promises. They run concurrently.
-var clientChecks = []clientCheck{
-	{name: "Starters", test: starters},
-	{name: "Killed", test: killed},
-	{name: "Returned", test: returned},
-	{name: "Recreated", test: recreated},
-	{name: "Scaled", test: scaled},
-	{name: "Retired", test: retired},
-	{name: "Conflicting", test: conflicting},
-	{name: "Unconditional", test: unconditional},
-	{name: "Lossy", test: lossy},
-	{name: "LostTake", test: lostTake},
-	{name: "Paused", test: paused},
-	{name: "Skewed", test: skewed},
-	{name: "SkewedFromStore", test: skewedDated, when: offers[store.Dated]},
-	{name: "Away", test: away},
-	{name: "TakenMeanwhile", test: takenMeanwhile},
-	{name: "Damaged", test: damaged},
-	{name: "Repaired", test: repaired},
-	{name: "Missing", test: missing, when: offers[Deleter]},
+var clientChecks = []check{
+	{name: "Starters", test: fleetOf(starters)},
+	{name: "Killed", test: fleetOf(killed)},
+	{name: "Returned", test: fleetOf(returned)},
+	{name: "Recreated", test: fleetOf(recreated)},
+	{name: "Scaled", test: fleetOf(scaled)},
+	{name: "Retired", test: fleetOf(retired)},
+	{name: "Conflicting", test: fleetOf(conflicting)},
+	{name: "Unconditional", test: fleetOf(unconditional)},
+	{name: "Lossy", test: fleetOf(lossy)},
+	{name: "LostTake", test: fleetOf(lostTake)},
+	{name: "Paused", test: fleetOf(paused)},
+	{name: "Skewed", test: fleetOf(skewed)},
+	{name: "SkewedFromStore", test: fleetOf(skewedDated), when: offers[store.Dated]},
+	{name: "Away", test: fleetOf(away)},
+	{name: "TakenMeanwhile", test: fleetOf(takenMeanwhile)},
+	{name: "Damaged", test: fleetOf(damaged)},
+	{name: "Repaired", test: fleetOf(repaired)},
+	{name: "Missing", test: fleetOf(missing), when: offers[Deleter]},
 }
 
 // offers reports whether a store implements an optional interface.
@@ -135,8 +126,11 @@ func (c check) run(t testing.TB, open func() store.Store) {
 	c.test(b)
 }
 
-func (c clientCheck) fleet(b *bench) {
-	c.test(&fleet{bench: b, window: fleetWindow, ids: map[sequencer.ID]int{}, ticks: map[tick]int{}})
+// fleetOf returns the test of clients over the store.
+func fleetOf(test func(*fleet)) func(*bench) {
+	return func(b *bench) {
+		test(&fleet{bench: b, window: fleetWindow, ids: map[sequencer.ID]int{}, ticks: map[tick]int{}})
+	}
 }
 
 // bench is the environment for one check.
