@@ -42,7 +42,10 @@ func (b *backend) attach(ctx context.Context, ref attachment.Ref, p attachment.P
 		}
 		id = first.id
 	}
-	p, previous := c.memory.wanted(b.entry.Control, p)
+	var previous *attachment.ID
+	if p.Any {
+		p, previous = c.memory.remembered(c.memory.seat(b.entry.Control))
+	}
 	identity, err := c.identity()
 	if err != nil {
 		return attachment.Attachment{}, err
@@ -68,7 +71,9 @@ func (b *backend) attached(ref attachment.Ref, a attachment.Attachment, s wire.S
 		return attachment.Attachment{}, failure.Errorf(sequencer.ErrUnavailable,
 			"sequencer %v: the owner answered logical node %d", ref.Definition, a.Node)
 	}
-	c.memory.attached(b.entry.Control, a)
+	if seat := c.memory.seat(b.entry.Control); seat != nil {
+		c.memory.nodes.Attached(seat, a.Node, a.ID)
+	}
 	c.session.do(func(m *session.Machine, now session.Now) {
 		m.Attached(now, b.entry.State, a, session.Stamp(s), began)
 	})

@@ -23,7 +23,7 @@ func (c *Client) callOwner(ctx context.Context, name, path string, in, out any) 
 		return err
 	}
 	defer c.tasks.End()
-	if err := c.fenced(); err != nil && path != wire.PathDetach {
+	if _, err := c.identity(); errors.Is(err, sequencer.ErrFenced) && path != wire.PathDetach {
 		return err
 	}
 	late := ctx.Err() != nil

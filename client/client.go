@@ -18,6 +18,7 @@ import (
 	"errors"
 	"log/slog"
 	"maps"
+	"math/rand/v2"
 	"net"
 	"strings"
 	"sync/atomic"
@@ -28,10 +29,12 @@ import (
 	"github.com/snowgrid/snowgrid/internal/calls"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/internal/handles"
+	"github.com/snowgrid/snowgrid/internal/identity"
 	"github.com/snowgrid/snowgrid/internal/identity/numbers"
 	"github.com/snowgrid/snowgrid/internal/logqueue"
 	"github.com/snowgrid/snowgrid/internal/session"
 	"github.com/snowgrid/snowgrid/internal/signal"
+	"github.com/snowgrid/snowgrid/internal/tracing"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/security"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -133,7 +136,13 @@ func Dial(ctx context.Context, cfg Config) (*Client, error) {
 		return nil, err
 	}
 	if c.process.Number != nil {
-		c.tasks.Go(c.watchFence)
+		c.tasks.Go(func(ctx context.Context) { // a later process that registers with the number ends every handle
+			select {
+			case <-c.process.Number.Fenced():
+				c.session.fence(c.process.Number.Status().Err)
+			case <-ctx.Done():
+			}
+		})
 	}
 	return c, nil
 }
@@ -223,14 +232,14 @@ func newClient(cfg Config) (*Client, error) {
 	}
 	c := &Client{
 		process:   own,
-		memory:    newMemory(own.Nodes),
+		memory:    &memory{nodes: own.Nodes, seats: map[*attachment.Control]*identity.Seat{}},
 		holder:    handles.NewHolder(),
 		about:     &wire.About{Build: buildinfo.Read().Short(), Labels: maps.Clone(cfg.Labels)},
 		addrs:     append([]string(nil), cfg.Addrs...),
 		log:       cfg.Logger,
 		transport: cfg.parts.Transport,
 		clock:     cfg.parts.Clock,
-		rounds:    newRounds(),
+		rounds:    rounds{turn: make(chan struct{}, 1), hurry: make(chan struct{}, 1)},
 		tasks:     handles.NewTasks("client"),
 	}
 	if c.clock == nil {
@@ -245,10 +254,11 @@ func newClient(cfg Config) (*Client, error) {
 		c.transport, c.closeHTTP = h, h.Close
 		c.counts.dials = h
 	}
-	c.session = newRunner(c)
-	c.spans = newSpans(cfg.Trace, func(addr string) bool {
-		return ask(c.session, func(m *session.Machine) bool { return m.Owns(addr) })
-	})
+	c.session = &runner{c: c, nudge: make(chan struct{}, 1), streams: map[*session.Stream]context.CancelFunc{},
+		machine: session.New(session.Config{Addrs: c.addrs, Rand: rand.N[time.Duration]})}
+	owns := func(addr string) bool { return ask(c.session, func(m *session.Machine) bool { return m.Owns(addr) }) }
+	c.spans = &spans{Tracer: tracing.New(cfg.Trace), owns: owns, failovers: map[string]*failover{},
+		over: map[string]bool{}}
 	c.handles = handles.New(c.tasks, c.session)
 	c.releases = handles.NewReleases(c.tasks)
 	c.tasks.Go(c.session.run)

@@ -44,7 +44,9 @@ func (c *Client) createAttached(ctx context.Context, def sequencer.Definition) (
 		ref, err = res.Sequencer.Ref()
 	}
 	if err != nil {
-		c.memory.give(first.seat)
+		if first.seat != nil {
+			c.memory.nodes.Give(first.seat, false)
+		}
 		return nil, c.identified(identity, err)
 	}
 	first.answer, first.stamp = res.Attached, res.Stamp

@@ -26,13 +26,17 @@ func (c *Client) lookUp(ctx context.Context, after time.Duration, urgent bool) e
 	if err := c.rounds.enter(ctx, urgent); err != nil {
 		return err
 	}
-	defer c.rounds.leave()
+	defer func() { <-c.rounds.turn }()
 	if ask(c.session, func(m *session.Machine) bool { return m.KnownSince(after) }) {
 		return nil
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	urgent = c.rounds.begin() || urgent
+	select {
+	case <-c.rounds.hurry: // from a search that is counted, or no longer waits
+	default:
+	}
+	urgent = urgent || c.rounds.urgent.Load() > 0
 	search := ask(c.session, func(m *session.Machine) *session.LookUp { return m.NewLookUp(urgent) })
 	found := make(chan lookedUp)
 	var next <-chan time.Time // when to send the request to another member
@@ -90,11 +94,7 @@ type rounds struct {
 	urgent atomic.Int32  // number of waiting urgent searches
 }
 
-func newRounds() rounds {
-	return rounds{turn: make(chan struct{}, 1), hurry: make(chan struct{}, 1)}
-}
-
-// enter waits until no other search is in progress; leave ends the search.
+// enter waits until no other search is in progress, and takes the token.
 func (r *rounds) enter(ctx context.Context, urgent bool) error {
 	if urgent {
 		r.urgent.Add(1)
@@ -111,17 +111,6 @@ func (r *rounds) enter(ctx context.Context, urgent bool) error {
 		return ctx.Err()
 	}
 }
-
-// begin reports whether an urgent search waits for the one in progress.
-func (r *rounds) begin() bool {
-	select {
-	case <-r.hurry: // from a search that is counted, or no longer waits
-	default:
-	}
-	return r.urgent.Load() > 0
-}
-
-func (r *rounds) leave() { <-r.turn }
 
 func (c *Client) askDirectory(ctx context.Context, addr string, in wire.DirectoryRequest) lookedUp {
 	l := lookedUp{directory: &wire.DirectoryResponse{}, asked: c.clock.Mono()}

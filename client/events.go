@@ -20,7 +20,13 @@ func (r *runner) listen(ctx context.Context, s *session.Stream) {
 	ctx, cancel := context.WithCancel(ctx)
 	over := sync.OnceFunc(func() {
 		cancel()
-		r.ended(s)
+		r.do(func(m *session.Machine, now session.Now) {
+			if stop := r.streams[s]; stop != nil {
+				stop()
+				delete(r.streams, s)
+			}
+			m.Broken(now, s)
+		})
 	})
 	stream, err := r.c.transport.Events(ctx, s.Owner, wire.EventsRequest{Holder: r.c.holder})
 	if err != nil {
@@ -57,14 +63,4 @@ func (r *runner) take(s *session.Stream, e wire.Event) {
 		return
 	}
 	r.c.ended(e.Name, e.Life)
-}
-
-func (r *runner) ended(s *session.Stream) {
-	r.do(func(m *session.Machine, now session.Now) {
-		if stop := r.streams[s]; stop != nil {
-			stop()
-			delete(r.streams, s)
-		}
-		m.Broken(now, s)
-	})
 }

@@ -86,15 +86,6 @@ func (c *Client) register(ctx context.Context, cfg Config) error {
 	return nil
 }
 
-// watchFence ends every handle when a later process registers with the same number.
-func (c *Client) watchFence(ctx context.Context) {
-	select {
-	case <-c.process.Number.Fenced():
-		c.session.fence(c.process.Number.Status().Err)
-	case <-ctx.Done():
-	}
-}
-
 // fence ends every handle with a cause, and releases the logical nodes: the later process may get
 // them.
 func (r *runner) fence(cause error) {
@@ -144,14 +135,6 @@ func (c *Client) identity() (*wire.Identity, error) {
 	return id, nil
 }
 
-// fenced returns sequencer.ErrFenced if a later process has registered with the number.
-func (c *Client) fenced() error {
-	if _, err := c.identity(); errors.Is(err, sequencer.ErrFenced) {
-		return err
-	}
-	return nil
-}
-
 // identified handles the result of a request that carried an identity.
 func (c *Client) identified(id *wire.Identity, err error) error {
 	if id == nil || err == nil {
@@ -182,15 +165,11 @@ func (c *Client) callAny(ctx context.Context, path string, in, out any) error {
 	for _, i := range order[:min(anyTries, len(order))] {
 		addr := addrs[i]
 		err = c.tryCall(ctx, addr, path, in, out)
-		if err == nil || ctx.Err() != nil || !passingOn(err) {
+		elsewhere := errors.Is(err, sequencer.ErrUnavailable) || errors.Is(err, wire.ErrUnknownPath) ||
+			errors.Is(err, wire.ErrWrongMethod)
+		if err == nil || ctx.Err() != nil || !elsewhere {
 			return err
 		}
 	}
 	return err
-}
-
-// passingOn reports whether another member may answer a request that failed at one.
-func passingOn(err error) bool {
-	return errors.Is(err, sequencer.ErrUnavailable) || errors.Is(err, wire.ErrUnknownPath) ||
-		errors.Is(err, wire.ErrWrongMethod)
 }

@@ -16,10 +16,6 @@ type memory struct {
 	seats map[*attachment.Control]*identity.Seat
 }
 
-func newMemory(nodes *identity.Nodes) *memory {
-	return &memory{nodes: nodes, seats: map[*attachment.Control]*identity.Seat{}}
-}
-
 // seat returns the handle's seat, or nil.
 func (m *memory) seat(control *attachment.Control) *identity.Seat {
 	m.mu.Lock()
@@ -43,23 +39,6 @@ func (m *memory) bind(control *attachment.Control, s *identity.Seat) {
 	m.seats[control] = s
 }
 
-// give returns a seat for which no handle was made.
-func (m *memory) give(s *identity.Seat) {
-	if s != nil {
-		m.nodes.Give(s, false)
-	}
-}
-
-// wanted returns the logical node that a handle requests: its own, or an earlier process's, with
-// that process's attachment.
-func (m *memory) wanted(control *attachment.Control, own attachment.Preference) (attachment.Preference,
-	*attachment.ID) {
-	if !own.Any {
-		return own, nil
-	}
-	return m.remembered(m.seat(control))
-}
-
 // remembered returns an earlier process's logical node, any if there is none, and its attachment.
 func (m *memory) remembered(s *identity.Seat) (attachment.Preference, *attachment.ID) {
 	if s == nil {
@@ -73,13 +52,6 @@ func (m *memory) remembered(s *identity.Seat) (attachment.Preference, *attachmen
 		return attachment.Preference{Node: node}, nil
 	}
 	return attachment.Preference{Node: node}, &previous
-}
-
-// attached remembers a handle's attachment.
-func (m *memory) attached(control *attachment.Control, a attachment.Attachment) {
-	if s := m.seat(control); s != nil {
-		m.nodes.Attached(s, a.Node, a.ID)
-	}
 }
 
 // gone records that a handle was given up; ended means that its life has ended.

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"time"
 
 	"github.com/snowgrid/snowgrid/internal/failure"
@@ -29,7 +30,8 @@ func (r *runner) renew(ctx context.Context, call *session.Renewal) {
 	for _, u := range call.Used {
 		req.Used = append(req.Used, wire.Used(u))
 	}
-	end := r.c.spans.renewing(ctx, call)
+	end := r.c.spans.Note(ctx, "renew", slog.String("member", call.Owner), slog.Int("claims", len(call.Claims)),
+		slog.Int("sets", len(call.Sets)))
 	var res wire.RenewResponse
 	err = r.c.identified(identity, r.c.tryCall(ctx, call.Owner, wire.PathRenew, req, &res))
 	end(err)

@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -20,12 +19,6 @@ type runner struct {
 	mu      sync.Mutex // never held while waiting
 	machine *session.Machine
 	streams map[*session.Stream]context.CancelFunc
-}
-
-func newRunner(c *Client) *runner {
-	machine := session.New(session.Config{Addrs: c.addrs, Rand: rand.N[time.Duration]})
-	return &runner{c: c, nudge: make(chan struct{}, 1), machine: machine,
-		streams: map[*session.Stream]context.CancelFunc{}}
 }
 
 // run calls the machine when something is due, until ctx ends. Without handles it only
@@ -97,40 +90,34 @@ func (r *runner) apply(now session.Now) {
 			x.Handle.Control.Refuse(x.ID, x.Err)
 		}
 		if refused := e.Refuse; len(refused) > 0 {
-			c.tasks.Go(func(context.Context) { c.logRefused(refused) }) // a line may wait for its log
+			c.tasks.Go(func(context.Context) { // a line may wait for its log
+				for _, x := range refused {
+					c.log.Warn("renewal denied; the handle issues IDs until its grant ends, and retries", "sequencer",
+						x.Handle.Control.Handle().Name(), "error", x.Err)
+				}
+			})
 		}
 		for _, l := range e.Lapse {
 			l.Handle.Control.Lapse(l.ID)
 		}
-		for _, h := range e.End {
-			r.end(now, h)
+		for _, h := range e.End { // its life has ended; the next one need not count the node as used up
+			c.handles.Drop(h.Control)
+			c.memory.gone(h.Control, true)
+			if rel, held := h.Control.Destroy(); held {
+				r.machine.Return(now, h.Control.Ref(), rel)
+			}
 		}
 		r.begin(e)
-	}
-}
-
-// logRefused logs refused renewals with their reasons. mu must not be held.
-func (c *Client) logRefused(refused []session.Refusal) {
-	for _, x := range refused {
-		c.log.Warn("renewal denied; the handle issues IDs until its grant ends, and retries", "sequencer",
-			x.Handle.Control.Handle().Name(), "error", x.Err)
-	}
-}
-
-// end ends a handle because its life has ended, and releases its logical node, so that the next
-// life need not count the node as used up.
-func (r *runner) end(now session.Now, h *session.Handle) {
-	r.c.handles.Drop(h.Control)
-	r.c.memory.gone(h.Control, true)
-	if rel, held := h.Control.Destroy(); held {
-		r.machine.Return(now, h.Control.Ref(), rel)
 	}
 }
 
 // begin starts the calls among the machine's effects. mu must be held.
 func (r *runner) begin(e session.Effects) {
 	for _, h := range e.Detach {
-		r.c.tasks.Go(func(ctx context.Context) { r.detachIdle(ctx, h) })
+		r.c.tasks.Go(func(ctx context.Context) {
+			handles.DetachIdle(ctx, h.Control, session.CallTimeout, r.c.log)
+			r.do(func(m *session.Machine, _ session.Now) { m.Detached(h) })
+		})
 	}
 	for _, l := range e.Replace {
 		r.c.tasks.Go(func(ctx context.Context) { r.replace(ctx, l) })
@@ -156,12 +143,6 @@ func (r *runner) begin(e session.Effects) {
 			r.do(func(m *session.Machine, _ session.Now) { m.LookedUp() })
 		})
 	}
-}
-
-// detachIdle releases an idle handle's logical node.
-func (r *runner) detachIdle(ctx context.Context, h *session.Handle) {
-	handles.DetachIdle(ctx, h.Control, session.CallTimeout, r.c.log)
-	r.do(func(m *session.Machine, _ session.Now) { m.Detached(h) })
 }
 
 // replace tries to get a logical node in place of a lost one.

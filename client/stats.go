@@ -24,11 +24,6 @@ type Bucket struct {
 	Count uint64
 }
 
-func distributionOf(h *measure.Histogram) (d Distribution) {
-	d.Count, d.Sum, d.Buckets = measure.Read[Bucket](h)
-	return d
-}
-
 // Stats are a client's counts since its creation. Counts never decrease.
 type Stats struct {
 	ClusterTime time.Time // zero while unknown
@@ -71,10 +66,10 @@ func (c *Client) Stats() Stats {
 	entries, past := c.handles.Counted()
 	s := Stats{
 		Members: len(c.Members()), IDs: past.IDs, GrantWaits: past.GrantWaits, GrantWaited: past.GrantWaited,
-		Attaches: distributionOf(&c.counts.attaches), AttachFailures: c.counts.attachFailures.Load(),
-		Renewals: c.counts.renewals.Load(), RenewalFailures: c.counts.renewalFailures.Load(),
-		NodesLost: c.counts.nodesLost.Load(),
+		AttachFailures: c.counts.attachFailures.Load(), Renewals: c.counts.renewals.Load(),
+		RenewalFailures: c.counts.renewalFailures.Load(), NodesLost: c.counts.nodesLost.Load(),
 	}
+	s.Attaches.Count, s.Attaches.Sum, s.Attaches.Buckets = measure.Read[Bucket](&c.counts.attaches)
 	if now := c.clock.Now(); now > 0 {
 		s.ClusterTime = now.Time()
 	}

@@ -32,16 +32,13 @@ func (c *Client) CreateStriped(ctx context.Context, name string, cfg sequencer.C
 		return nil, err
 	}
 	ctx, end := c.spans.named(ctx, "create", name)
-	s, err := c.createStriped(ctx, def, stripes)
+	ref, stamp, err := c.life(ctx, name, wire.PathCreate, wire.CreateRequestOf(def))
+	var s *sequencer.Striped
+	if err == nil {
+		s, err = c.handles.Striped(ctx, stripes, func() (*entry, error) {
+			return c.keep(ref, stamp, &entry{Stripe: true}, nil)
+		})
+	}
 	end(err)
 	return s, err
-}
-
-// createStriped is CreateStriped for a valid request.
-func (c *Client) createStriped(ctx context.Context, def sequencer.Definition, stripes int) (*sequencer.Striped, error) {
-	ref, stamp, err := c.life(ctx, def.Name(), wire.PathCreate, wire.CreateRequestOf(def))
-	if err != nil {
-		return nil, err
-	}
-	return c.handles.Striped(ctx, stripes, func() (*entry, error) { return c.keep(ref, stamp, &entry{Stripe: true}, nil) })
 }

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/internal/failure"
-	"github.com/snowgrid/snowgrid/internal/session"
 	"github.com/snowgrid/snowgrid/internal/tracing"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -37,10 +36,6 @@ const (
 	// overMax bounds the members that are remembered.
 	overMax = 100
 )
-
-func newSpans(trace tracing.Func, owns func(addr string) bool) *spans {
-	return &spans{Tracer: tracing.New(trace), owns: owns, failovers: map[string]*failover{}, over: map[string]bool{}}
-}
 
 // named begins the span of an operation on a sequencer.
 func (s *spans) named(ctx context.Context, operation, name string) (context.Context, func(error)) {
@@ -79,18 +74,15 @@ func (s *spans) failed(ctx context.Context, addr string) {
 		return
 	}
 	f := &failover{end: end}
-	f.forgets = time.AfterFunc(failoverMax, func() { s.forget(addr, f) })
+	f.forgets = time.AfterFunc(failoverMax, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.failovers[addr] == f {
+			s.end(addr, failure.Errorf(sequencer.ErrUnavailable, "client: the member at %s was not replaced within %v", addr,
+				failoverMax))
+		}
+	})
 	s.failovers[addr] = f
-}
-
-// forget ends a failover whose outcome nothing has shown.
-func (s *spans) forget(addr string, f *failover) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.failovers[addr] == f {
-		s.end(addr, failure.Errorf(sequencer.ErrUnavailable, "client: the member at %s was not replaced within %v", addr,
-			failoverMax))
-	}
 }
 
 // moved ends the failovers from members that own nothing now, by the directory.
@@ -125,9 +117,4 @@ func (s *spans) end(addr string, err error) {
 		f.end(err)
 		delete(s.failovers, addr)
 	}
-}
-
-func (s *spans) renewing(ctx context.Context, call *session.Renewal) (end func(error)) {
-	return s.Note(ctx, "renew", slog.String("member", call.Owner), slog.Int("claims", len(call.Claims)),
-		slog.Int("sets", len(call.Sets)))
 }

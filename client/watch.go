@@ -21,15 +21,6 @@ type watch struct {
 	changed signal.Broadcast // sent when the directory has changed, or the request has ended
 }
 
-// begin reports whether no request is in progress, and counts one.
-func (w *watch) begin() bool { return w.running.CompareAndSwap(false, true) }
-
-// end counts the request as ended.
-func (w *watch) end() {
-	w.running.Store(false)
-	w.changed.Send()
-}
-
 // movedFrom reports whether this client's own directory names an owner other than addr. Another
 // member's reply is not enough to try again: a client that keeps a newer directory would call the
 // same owner again and again.
@@ -61,7 +52,7 @@ func (c *Client) awaitMove(ctx context.Context, name, addr string, d time.Durati
 // beginWatch requests a reply when a name's owner has moved from addr, unless such a request is in
 // progress.
 func (c *Client) beginWatch(name, addr string) {
-	if c.watch.begin() {
+	if c.watch.running.CompareAndSwap(false, true) {
 		c.tasks.Go(func(ctx context.Context) { c.watchOwner(ctx, name, addr) })
 	}
 }
@@ -69,7 +60,10 @@ func (c *Client) beginWatch(name, addr string) {
 // watchOwner sends that request to one member after the other, until one answers. It returns after
 // the reply or the longest wait.
 func (c *Client) watchOwner(ctx context.Context, name, addr string) {
-	defer c.watch.end()
+	defer func() {
+		c.watch.running.Store(false)
+		c.watch.changed.Send()
+	}()
 	ctx, cancel := context.WithTimeout(ctx, wire.MaxDirectoryWait.Duration())
 	defer cancel()
 	partition := ask(c.session, func(m *session.Machine) roster.PartitionID { return m.Partition(name) })

@@ -51,6 +51,8 @@ import (
 
 	"github.com/snowgrid/snowgrid/client/etcd/internal/kv"
 	"github.com/snowgrid/snowgrid/client/store"
+	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 // DefaultPrefix begins every key unless the configuration has another prefix.
@@ -123,7 +125,11 @@ func (s *etcdStore) List(ctx context.Context, prefix string) ([]store.Entry, err
 }
 
 func (s *etcdStore) Swap(ctx context.Context, e store.Entry) (store.Revision, error) {
-	if err := kv.CheckEntry(s.cli, e); err != nil {
+	if len(e.Body) == 0 && e.Key != "" {
+		return "", failure.Errorf(sequencer.ErrInvalidConfig, "etcd: swap %q: the body is empty; give at least a nonce",
+			e.Key)
+	}
+	if err := kv.CheckKey(s.cli, "swap", e.Key); err != nil {
 		return "", err
 	}
 	seen, ok := parseRevision(e.Revision)

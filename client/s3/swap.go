@@ -69,7 +69,8 @@ func (o *objects) Swap(ctx context.Context, e store.Entry) (store.Revision, erro
 		default:
 			return "", o.fail("swap", e.Key, err)
 		}
-		if !signal.Sleep(ctx, conflictDelay(tries)) {
+		d := min(conflictPause<<(tries-1), conflictMost) // half of it random
+		if !signal.Sleep(ctx, d/2+mathrand.N(d/2)) {
 			return "", o.fail("swap", e.Key, fmt.Errorf("%w: %w", err, ctx.Err()))
 		}
 	}
@@ -127,10 +128,4 @@ func (o *objects) settle(ctx context.Context, e store.Entry, write string, repea
 	}
 	return "", fmt.Errorf("s3: swap %s: at revision %s, not %q: %w", o.where(e.Key), have.Revision, e.Revision,
 		store.ErrChanged)
-}
-
-// conflictDelay returns the pause after a number of conflicts: doubling, with half of it random.
-func conflictDelay(tries int) time.Duration {
-	d := min(conflictPause<<(tries-1), conflictMost)
-	return d/2 + mathrand.N(d/2)
 }

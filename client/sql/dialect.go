@@ -37,7 +37,7 @@ type statements struct {
 	generation         string
 }
 
-// The generation of a server.
+// A server's generation.
 const (
 	// postgresGeneration is the timeline, which each promotion raises immediately: the
 	// one of the last checkpoint would lag. On a standby the statement fails.

@@ -31,16 +31,6 @@ var (
 // refusals are the kinds that all calls but CreateTable meet.
 var refusals = []refusal{noTable, noRight, noLogin}
 
-// remedyFor returns the remedy for an error that no wait repairs, "" for others.
-func (d Dialect) remedyFor(err error, of ...refusal) string {
-	for _, r := range of {
-		if d.is(err, r) {
-			return r.remedy
-		}
-	}
-	return ""
-}
-
 // is reports whether an error is a refusal. The drivers belong to the user, so it reads what all of them have: a method
 // for the SQLSTATE, or the text.
 func (d Dialect) is(err error, r refusal) bool {

@@ -48,6 +48,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"sync/atomic"
 
 	"github.com/snowgrid/snowgrid/client/store"
@@ -157,7 +158,7 @@ func (s *Store) swap(ctx context.Context, e store.Entry, insert, update string, 
 	if err := s.check(ctx); err != nil {
 		return "", err
 	}
-	revision := newRevision()
+	revision := store.Revision(rand.Text()) // that no other write has
 	text, args := insert, []any{e.Key, e.Body, string(revision)}
 	if e.Revision != "" {
 		text, args = update, append(args, string(e.Revision))
@@ -256,7 +257,10 @@ func (s *Store) failed(operation, key string, err error) error {
 	if operation == createTable {
 		of = []refusal{notCreated, noLogin}
 	}
-	remedy := s.dialect.remedyFor(err, of...)
+	remedy := ""
+	if i := slices.IndexFunc(of, func(r refusal) bool { return s.dialect.is(err, r) }); i >= 0 {
+		remedy = of[i].remedy
+	}
 	if key != "" {
 		operation = fmt.Sprintf("%s %q", operation, key)
 	}
@@ -274,6 +278,3 @@ func (s *Store) failed(operation, key string, err error) error {
 
 // createTable is the operation of CreateTable in errors.
 const createTable = "create table"
-
-// newRevision returns a revision that no other write has.
-func newRevision() store.Revision { return store.Revision(rand.Text()) }

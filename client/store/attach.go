@@ -152,7 +152,10 @@ func (c *Client) tryTake(ctx context.Context, h *holder, f found, generation str
 	if err != nil {
 		return nil, nil //nolint:nilerr // the clock has gone on; the next round decides
 	}
-	s := newSeat(h, machine)
+	s := &seat{
+		h: h, id: machine.ID(), node: machine.Node(), machine: machine, looked: c.clock.Mono(),
+		turn: make(chan struct{}, 1), wake: make(chan struct{}, 1), gone: make(chan struct{}),
+	}
 	for try := 1; ; try++ {
 		err = s.drive(ctx)
 		if err == nil || try == takeTries || !c.pause(ctx, record.RetryAfter(try, c.cfg.Window)) {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/bounded"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/internal/handles"
@@ -67,7 +68,9 @@ func open(ctx context.Context, s Store, cfg Config, clock *handles.Clock) (*Clie
 	tasks := handles.NewTasks("store")
 	c := &Client{
 		spans:       tracing.New(cfg.Trace),
-		recordStore: &recordStore{store: s, cfg: cfg, tasks: tasks}, registry: newRegistry(),
+		recordStore: &recordStore{store: s, cfg: cfg, tasks: tasks},
+		registry: &registry{seats: map[attachment.ID]*seat{}, rooms: map[string]*room{}, moved: make(chan struct{}),
+			creates: map[string]error{}},
 		log: cfg.Logger, clock: clock, wall: wallClock{read: cfg.Clock}, releases: handles.NewReleases(tasks),
 	}
 	c.handles = handles.New[*holder](tasks, keeper{c})

@@ -113,7 +113,11 @@ func (cfg Config) Check(s Store) error {
 }
 
 func (cfg Config) resolved(s Store) (Config, error) {
-	cfg.Window = cmp.Or(cfg.Window, defaultWindowOf(s))
+	window := defaultWindow
+	if w, suggests := s.(Windowed); suggests {
+		window = w.DefaultWindow()
+	}
+	cfg.Window = cmp.Or(cfg.Window, window)
 	for _, d := range []struct {
 		name  string
 		value *time.Duration
@@ -134,11 +138,11 @@ func (cfg Config) resolved(s Store) (Config, error) {
 				"value inside, or 0 for the default", d.name, *d.value, d.low, d.high)
 		}
 	}
-	switch {
+	switch _, namesServers := s.(Generations); {
 	case cfg.FailoverBound < 0 || cfg.FailoverBound > windowMax:
 		return Config{}, failure.Errorf(sequencer.ErrInvalidConfig, "store: Config.FailoverBound: %v is outside 0 to %v",
 			cfg.FailoverBound, windowMax)
-	case cfg.FailoverBound > 0 && !namesServers(s):
+	case cfg.FailoverBound > 0 && !namesServers:
 		return Config{}, failure.Errorf(sequencer.ErrInvalidConfig, "store: Config.FailoverBound: %s does not name its "+
 			"servers, so a failover cannot be noticed; leave it out, and use a store that loses no acknowledged write",
 			nameOf(s))
@@ -162,16 +166,4 @@ func (cfg Config) resolved(s Store) (Config, error) {
 	}
 	cfg.Logger = logqueue.Logger(cfg.Logger)
 	return cfg, nil
-}
-
-func namesServers(s Store) bool {
-	_, is := s.(Generations)
-	return is
-}
-
-func defaultWindowOf(s Store) time.Duration {
-	if w, suggests := s.(Windowed); suggests {
-		return w.DefaultWindow()
-	}
-	return defaultWindow
 }

@@ -80,18 +80,13 @@ func (c *Client) CreateStriped(ctx context.Context, name string, cfg sequencer.C
 		return nil, err
 	}
 	ctx, end := c.spans.Begin(ctx, "create", slog.String("sequencer", name))
-	s, err := c.createStriped(ctx, def, stripes)
+	d, err := c.ensure(ctx, def)
+	var s *sequencer.Striped
+	if err == nil {
+		s, err = c.handles.Striped(ctx, stripes, func() (*entry, error) { return c.keep(d, &entry{Stripe: true}) })
+	}
 	end(err)
 	return s, err
-}
-
-// createStriped is CreateStriped for a valid request.
-func (c *Client) createStriped(ctx context.Context, def sequencer.Definition, stripes int) (*sequencer.Striped, error) {
-	d, err := c.ensure(ctx, def)
-	if err != nil {
-		return nil, err
-	}
-	return c.handles.Striped(ctx, stripes, func() (*entry, error) { return c.keep(d, &entry{Stripe: true}) })
 }
 
 // Forget ends this client's handle on a named sequencer and returns its logical node, so

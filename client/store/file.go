@@ -42,9 +42,10 @@ type File struct {
 	sync     func(dir *os.File) error
 	readOnly bool
 
+	made sync.Map // directories whose own names are durable
+
 	mu     sync.Mutex
-	made   map[string]bool // directories whose own names are durable
-	failed error           // set once a write may or may not be durable: then nothing is answered
+	failed error // set once a write may or may not be durable: then nothing is answered
 }
 
 // Paths in a File that are no keys: the names of keys do not begin with a dot.
@@ -67,7 +68,7 @@ func OpenFile(dir string) (*File, error) {
 		return nil, failure.Errorf(sequencer.ErrInvalidConfig,
 			"store: open directory %q: %w; name a directory that this process can write", dir, err)
 	}
-	f := &File{name: dir, root: root, sync: (*os.File).Sync, made: map[string]bool{}}
+	f := &File{name: dir, root: root, sync: (*os.File).Sync}
 	if err := f.prepare(); err != nil {
 		_ = root.Close() // The error before counts.
 		return nil, failure.Errorf(sequencer.ErrInvalidConfig,
@@ -201,7 +202,11 @@ func (f *File) List(ctx context.Context, prefix string) ([]Entry, error) {
 		return nil, f.failedAt("list", prefix, err)
 	}
 	var found []Entry
-	err := fs.WalkDir(f.root.FS(), listRoot(prefix), func(name string, entry fs.DirEntry, err error) error {
+	under := "." // the directory below which all keys with the prefix are
+	if dir, _ := path.Split(prefix); dir != "" {
+		under = fileOf(strings.TrimSuffix(dir, "/"))
+	}
+	err := fs.WalkDir(f.root.FS(), under, func(name string, entry fs.DirEntry, err error) error {
 		switch {
 		case isAbsent(err) || errors.Is(err, fs.ErrInvalid):
 			return nil // Removed since, or no directory of keys.
@@ -308,7 +313,7 @@ func (f *File) replace(stripe, name string, text []byte) error {
 		return err
 	}
 	if err := f.root.Rename(path.Join(tempDir, stripe), name); err != nil {
-		f.noteMade(dir, false) // It may have been removed.
+		f.made.Delete(dir) // It may have been removed.
 		return err
 	}
 	return f.persist(dir)
@@ -326,7 +331,7 @@ func (f *File) writeTemp(stripe string, text []byte) error {
 
 // makeDir makes a directory for keys, durably.
 func (f *File) makeDir(dir string) error {
-	if f.isMade(dir) {
+	if _, made := f.made.Load(dir); made || dir == "." {
 		return nil
 	}
 	err := f.root.MkdirAll(dir, 0o770)
@@ -342,20 +347,8 @@ func (f *File) makeDir(dir string) error {
 			return err
 		}
 	}
-	f.noteMade(dir, true)
+	f.made.Store(dir, true)
 	return nil
-}
-
-func (f *File) noteMade(dir string, made bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.made[dir] = made
-}
-
-func (f *File) isMade(dir string) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return dir == "." || f.made[dir]
 }
 
 // persist makes the names in a directory durable. If that fails the store answers

@@ -3,7 +3,6 @@ package store
 import (
 	"fmt"
 	"hash/fnv"
-	"path"
 	"strings"
 )
 
@@ -70,15 +69,6 @@ func keyOf(name string) (key string, ok bool) {
 	}
 	key = out.String()
 	return key, key != "" && fileOf(key) == name
-}
-
-// listRoot returns the directory below which all keys with a prefix are.
-func listRoot(prefix string) string {
-	dir, _ := path.Split(prefix)
-	if dir == "" {
-		return "."
-	}
-	return fileOf(strings.TrimSuffix(dir, "/"))
 }
 
 // stripeOf returns a file's stripe. The files in a stripe share a lock and a temporary file.

@@ -21,6 +21,5 @@ func OpenFileReadOnly(dir string) (*File, error) {
 		return nil, failure.Errorf(sequencer.ErrInvalidConfig,
 			"store: open directory %q to read: %w; name a directory that this process can read", dir, err)
 	}
-	return &File{name: dir, root: root, sync: func(*os.File) error { return nil }, made: map[string]bool{},
-		readOnly: true}, nil
+	return &File{name: dir, root: root, sync: func(*os.File) error { return nil }, readOnly: true}, nil
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/record"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -84,7 +85,9 @@ func (c *Client) Health() Health {
 		h.Ready, h.Reason = false, cmp.Or(h.Reason, c.wall.err.Error())
 	}
 	c.wall.mu.Unlock()
-	h.Skipped = c.calls.skips()
+	c.calls.mu.Lock()
+	h.Skipped = c.calls.skipped
+	c.calls.mu.Unlock()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, r := range c.rooms {
@@ -104,7 +107,7 @@ func (c *Client) healthOf(e *entry) SequencerHealth {
 	}
 	held, attached := e.Control.Held()
 	if !attached {
-		s.Valid = !e.State.wanted()
+		s.Valid = e.State.attaching.Load() == 0 && !e.State.owed.Load() && !e.Control.Lost(attachment.ID{})
 		s.Ready = s.Valid
 		if !s.Valid {
 			s.Reason = e.State.because("it has no logical node")

@@ -34,11 +34,6 @@ func (h *holder) because(reason string) string {
 	return reason
 }
 
-// wanted reports whether a handle without a logical node should have one.
-func (h *holder) wanted() bool {
-	return h.attaching.Load() > 0 || h.owed.Load() || h.control.Lost(attachment.ID{})
-}
-
 func (h *holder) name() string { return h.ref.Definition.Name() }
 
 // onceKey marks a context whose attach makes one round.
@@ -86,7 +81,9 @@ func (h *holder) attach(ctx context.Context, p attachment.Preference) (attachmen
 func (c *Client) attached(s *seat) attachment.Attachment {
 	s.h.owed.Store(false)
 	s.h.failed.Store(nil)
-	c.add(s)
+	c.mu.Lock()
+	c.seats[s.id] = s
+	c.mu.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	// With no version to wait for, it is ready immediately.
@@ -169,7 +166,10 @@ func (c *Client) finishLater(s *seat) {
 		if err := s.finish(ctx); err != nil && c.tasks.Err() == nil {
 			c.log.Warn("logical node not returned; others may take it when its window has ended", "sequencer", s.h.name(),
 				"node", s.node, "error", err)
-			s.giveUp()
+			s.mu.Lock()
+			s.machine.GiveUp()
+			s.mu.Unlock()
+			c.remove(s)
 		}
 	})
 }

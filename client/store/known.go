@@ -54,7 +54,13 @@ func (b *callbacks) versions(known func() map[int]uint64) map[int]uint64 {
 	}
 	if b.running == nil {
 		b.running = make(chan struct{})
-		go b.run(known, b.running)
+		go func() {
+			versions := maps.Clone(known())
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			close(b.running)
+			b.known, b.running, b.late = versions, nil, false
+		}()
 	}
 	done := b.running
 	b.mu.Unlock()
@@ -68,15 +74,6 @@ func (b *callbacks) versions(known func() map[int]uint64) map[int]uint64 {
 		b.skipped++
 	}
 	return b.known
-}
-
-// run makes the call, and records its result.
-func (b *callbacks) run(known func() map[int]uint64, done chan struct{}) {
-	versions := maps.Clone(known())
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.known, b.running, b.late = versions, nil, false
-	close(done)
 }
 
 // lost calls Config.OnLost, unless too many calls have not returned.
@@ -96,11 +93,4 @@ func (b *callbacks) lost(onLost func(Loss), loss Loss) {
 		}()
 		onLost(loss)
 	}()
-}
-
-// skips returns the number of skipped calls.
-func (b *callbacks) skips() int {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.skipped
 }

@@ -16,29 +16,6 @@ import (
 // loadsAtOnce bounds concurrent reads of records.
 const loadsAtOnce = 8
 
-// cache has bodies with the revision they were read at, for stores whose listings have
-// revisions and no bodies.
-type cache struct {
-	mu      sync.Mutex
-	entries map[string]Entry
-}
-
-func (c *cache) at(key string, revision Revision) (Entry, bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	e, there := c.entries[key]
-	return e, there && revision != "" && e.Revision == revision
-}
-
-func (c *cache) put(e Entry) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.entries == nil {
-		c.entries = map[string]Entry{}
-	}
-	c.entries[e.Key] = e
-}
-
 // document reads a sequencer's document with its revision.
 //
 // Errors: ErrNoRecord, ErrDamaged, and the store's errors.
@@ -120,7 +97,7 @@ func readRecord(node sequencer.NodeID, e Entry, err error) found {
 func (rs *recordStore) one(ctx context.Context, name string, node sequencer.NodeID) found {
 	e, err := rs.load(ctx, record.KeysOf(rs.cfg.Prefix, name).Record(node))
 	if err == nil {
-		rs.cache.put(e)
+		rs.cache.Store(e.Key, e)
 	}
 	return readRecord(node, e, err)
 }
@@ -145,8 +122,10 @@ func (rs *recordStore) all(ctx context.Context, d sequencer.Definition, n int) (
 		node := first + sequencer.NodeID(i)
 		key := keys.Record(node)
 		e, there := entries[key]
-		if cached, same := rs.cache.at(key, e.Revision); e.Body == nil && same {
-			e = cached
+		if e.Body == nil && e.Revision != "" {
+			if cached, known := rs.cache.Load(key); known && cached.(Entry).Revision == e.Revision {
+				e = cached.(Entry)
+			}
 		}
 		if !there || e.Body == nil || e.Revision == "" {
 			lacking = append(lacking, i) // a listing may be older than a record, too

@@ -112,11 +112,3 @@ func (c *Client) report(loss Loss) {
 		c.calls.lost(c.cfg.OnLost, loss)
 	}
 }
-
-// lostToClock reports every seat because the clock was set back: nothing was lost, and
-// IDs wait until the clock has come to where it was (E12).
-func (c *Client) lostToClock(cause error) {
-	for _, s := range c.allSeats() {
-		c.report(s.loss(cause))
-	}
-}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/snowgrid/snowgrid/internal/bounded"
@@ -29,7 +30,8 @@ type recordStore struct {
 	store Store
 	cfg   Config
 	tasks *handles.Tasks
-	cache cache
+	// cache has entries by key, for stores whose listings have revisions and no bodies.
+	cache sync.Map
 	stuck bounded.Calls
 	// lossy is the store's side of the quarantine; nil if its server cannot lose
 	// acknowledged writes.

@@ -20,17 +20,6 @@ type registry struct {
 	creates map[string]error
 }
 
-func newRegistry() *registry {
-	return &registry{seats: map[attachment.ID]*seat{}, rooms: map[string]*room{}, moved: make(chan struct{}),
-		creates: map[string]error{}}
-}
-
-func (g *registry) add(s *seat) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.seats[s.id] = s
-}
-
 // seatOf returns the seat of an attachment, nil if there is none.
 func (g *registry) seatOf(id attachment.ID) *seat {
 	g.mu.Lock()

@@ -29,13 +29,6 @@ type seat struct {
 	ready   bool          // see becomeReady
 }
 
-func newSeat(h *holder, machine *record.Holding) *seat {
-	return &seat{
-		h: h, id: machine.ID(), node: machine.Node(), machine: machine, looked: h.client.clock.Mono(),
-		turn: make(chan struct{}, 1), wake: make(chan struct{}, 1), gone: make(chan struct{}),
-	}
-}
-
 // swapsMax bounds the writes of one drive before it pauses: a machine needs three, after a stop at
 // the worst moment.
 const swapsMax = 5
@@ -260,12 +253,4 @@ func (s *seat) finishOnce(ctx context.Context) error {
 	}
 	defer func() { <-s.turn }()
 	return s.drive(ctx)
-}
-
-// giveUp leaves the record as it is.
-func (s *seat) giveUp() {
-	s.mu.Lock()
-	s.machine.GiveUp()
-	s.mu.Unlock()
-	s.h.client.remove(s)
 }

@@ -33,7 +33,11 @@ func (c *Client) sample() error {
 	w := &c.wall
 	now, mono := w.read(), c.clock.Mono()
 	w.mu.Lock()
-	back := w.stepped(now, mono)
+	var back time.Duration // since the last reading
+	if !w.last.IsZero() {
+		// Round drops the monotonic readings, which a set clock does not change.
+		back = max(mono-w.mono-now.Round(0).Sub(w.last.Round(0)), 0)
+	}
 	w.last, w.mono = now, mono
 	err := clustertime.CheckClock(clustertime.TickOf(now))
 	if err != nil {
@@ -49,19 +53,13 @@ func (c *Client) sample() error {
 	}
 	if back > c.cfg.MaxClockBack {
 		c.log.Error("clock set back", "by", back)
-		c.lostToClock(failure.Errorf(ErrClockBack, "store: this machine's clock was set back by %v, more than "+
-			"Config.MaxClockBack (--max-clock-back) of %v; check its time service", back, c.cfg.MaxClockBack))
+		cause := failure.Errorf(ErrClockBack, "store: this machine's clock was set back by %v, more than "+
+			"Config.MaxClockBack (--max-clock-back) of %v; check its time service", back, c.cfg.MaxClockBack)
+		for _, s := range c.allSeats() { // nothing was lost, and IDs wait until the clock is where it was (E12)
+			c.report(s.loss(cause))
+		}
 	}
 	return err
-}
-
-// stepped returns how far the wall clock was set back since the last reading.
-func (w *wallClock) stepped(now time.Time, mono time.Duration) time.Duration {
-	if w.last.IsZero() {
-		return 0
-	}
-	// Round drops the monotonic readings, which a set clock does not change.
-	return max(mono-w.mono-now.Round(0).Sub(w.last.Round(0)), 0)
 }
 
 // compare returns an error if the wall clock is too far off the store's.

@@ -40,7 +40,10 @@ func (c *Client) changed(key string) {
 	case record.PartRecord:
 		for _, s := range c.allSeats() {
 			if s.h.name() == name && s.node == node && s.isQuiet() {
-				s.look()
+				s.mu.Lock()
+				s.machine.Look()
+				s.mu.Unlock()
+				s.poke()
 			}
 		}
 		c.notify(name)
@@ -77,12 +80,4 @@ func (s *seat) isQuiet() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.h.client.clock.Mono()-s.looked > quietAfter.Duration()
-}
-
-// look has the record read, and renewed.
-func (s *seat) look() {
-	s.mu.Lock()
-	s.machine.Look()
-	s.mu.Unlock()
-	s.poke()
 }

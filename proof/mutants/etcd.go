@@ -46,7 +46,7 @@ var etcdMutants = []mutant{
 		"	if false {\n\t\tw.ops", mixedTests},
 	{"E9", "a return leaves the lease", "client/etcd/mixed/swap.go", "		s.revoke(ctx, done.deleted)\n", "", mixedTests},
 	{"E7", "a renewal does not keep the lease alive", "client/etcd/mixed/swap.go",
-		"		s.keepAlive(ctx, done.now.lease())\n", "		_ = s.keepAlive\n", mixedTests},
+		"		_, _ = s.cli.KeepAliveOnce(ctx, done.now.lease())\n", "		_ = ctx\n", mixedTests},
 	{"E6", "a new record waits for workers", "client/etcd/mixed/swap.go", "		conditions = conditions[:1] //",
 		"		conditions = conditions[:3] //", mixedTests},
 	{"E5", "a node that was just reported is free", "client/etcd/mixed/view.go", "	case recent > tick:",

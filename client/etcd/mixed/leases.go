@@ -42,13 +42,6 @@ func (s *mixedStore) grant(ctx context.Context, claim record.Record) (clientv3.L
 	return granted.ID, nil
 }
 
-// keepAlive prolongs a lease. If it has ended, the next renewal's transaction fails.
-func (s *mixedStore) keepAlive(ctx context.Context, id clientv3.LeaseID) {
-	ctx, cancel := context.WithTimeout(ctx, leaseCallWithin)
-	defer cancel()
-	_, _ = s.cli.KeepAliveOnce(ctx, id)
-}
-
 // revoke ends a lease that holds nothing any longer. If that fails, the lease ends by itself, since
 // nothing keeps it alive.
 func (s *mixedStore) revoke(ctx context.Context, id clientv3.LeaseID) {

@@ -46,6 +46,7 @@ package mixed
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
@@ -142,11 +143,12 @@ func (s *mixedStore) List(ctx context.Context, prefix string) ([]store.Entry, er
 	for i, e := range found {
 		// The keys may be newer than the record. A swap that is computed from it is refused then.
 		if p, shared := s.at.locate(e.Key); shared {
-			n, err := nodeOf(e, beside[p.reported], beside[p.live])
+			modified, err := strconv.ParseInt(string(e.Revision), 10, 64)
 			if err != nil {
 				return nil, err
 			}
-			found[i] = n.entry(e.Key, now)
+			at := &mvccpb.KeyValue{Value: e.Body, ModRevision: modified}
+			found[i] = node{at, beside[p.reported], beside[p.live]}.entry(e.Key, now)
 		}
 	}
 	return found, nil

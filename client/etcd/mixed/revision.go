@@ -2,7 +2,6 @@ package mixed
 
 import (
 	"fmt"
-	"strconv"
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/mvccpb"
@@ -41,12 +40,6 @@ func parseRevision(text store.Revision) (r revision, ok bool) {
 
 // node has one logical node's keys, nil for a key that does not exist.
 type node struct{ record, reported, live *mvccpb.KeyValue }
-
-// nodeOf returns the node with a record that the plain store has listed.
-func nodeOf(e store.Entry, reported, live *mvccpb.KeyValue) (node, error) {
-	modified, err := strconv.ParseInt(string(e.Revision), 10, 64)
-	return node{&mvccpb.KeyValue{Value: e.Body, ModRevision: modified}, reported, live}, err
-}
 
 // lease returns the lease of the live key, NoLease if there is none.
 func (n node) lease() clientv3.LeaseID { return clientv3.LeaseID(n.live.GetLease()) }

@@ -80,8 +80,10 @@ func (s *mixedStore) claim(ctx context.Context, w write, r record.Record) (store
 // renew writes a record with a later end, and keeps the lease on its live key alive.
 func (s *mixedStore) renew(ctx context.Context, w write) (store.Revision, error) {
 	done, err := s.commit(ctx, "renew", w, w.at.unchanged(w.seen))
-	if err == nil {
-		s.keepAlive(ctx, done.now.lease())
+	if err == nil { // If the lease has ended, the next renewal's transaction fails.
+		ctx, cancel := context.WithTimeout(ctx, leaseCallWithin)
+		defer cancel()
+		_, _ = s.cli.KeepAliveOnce(ctx, done.now.lease())
 	}
 	return done.revision, err
 }

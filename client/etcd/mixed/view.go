@@ -95,7 +95,8 @@ func (n node) foreign(r record.Record) bool {
 func held(r record.Record, until clustertime.Tick, at int64, task string) record.Record {
 	r = released(r, at)
 	r.State, r.Task, r.Timestamp = record.Held, task, limited(until)
-	r.Attachment = stranger(at)
+	// No holder draws it.
+	binary.BigEndian.PutUint64(r.Attachment[len(r.Attachment)-8:], uint64(at)) //nolint:gosec // revisions are positive
 	return r
 }
 
@@ -106,12 +107,6 @@ func released(r record.Record, at int64) record.Record {
 	r.Attachment, r.From, r.Until, r.Timestamp = attachment.ID{}, 0, 0, 0
 	r.Nonce = fmt.Sprintf("etcd-%d", at)
 	return r
-}
-
-// stranger returns an attachment that no holder draws, for an etcd revision.
-func stranger(at int64) (id attachment.ID) {
-	binary.BigEndian.PutUint64(id[len(id)-8:], uint64(at)) //nolint:gosec // revisions are positive
-	return id
 }
 
 // limited returns a time that a record can have.

@@ -103,15 +103,6 @@ func CheckKey(cli *clientv3.Client, op, key string) error {
 	return Check(cli, op, key)
 }
 
-// CheckEntry is Check for an entry to write.
-func CheckEntry(cli *clientv3.Client, e store.Entry) error {
-	if len(e.Body) == 0 && e.Key != "" {
-		return failure.Errorf(sequencer.ErrInvalidConfig,
-			"etcd: swap %q: the body is empty; give at least a nonce", e.Key)
-	}
-	return CheckKey(cli, "swap", e.Key)
-}
-
 // IsWrite reports whether a stored body is the sent one and only this write can have stored it.
 func IsWrite(stored, sent []byte) bool {
 	var b struct {
