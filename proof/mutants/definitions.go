@@ -119,7 +119,8 @@ var definitionMutants = []mutant{
 		definitionTests},
 	{"O7", "a destroy of a life that gave way ends the sessions of the later one", "partition/claim.go",
 		"		delete(m.ending, name)\n		m.answerEnding(e, fmt.Errorf(\"sequencer %q: %w\", name, " +
-			"sequencer.ErrDestroyed), v.Mono)\n", "		m.sessions.DropName(name)\n", definitionTests},
+			"sequencer.ErrDestroyed), v.Mono)\n",
+		"		m.sessions.DropName(name)\n		_, _ = fmt.Sprint, sequencer.ErrDestroyed\n", definitionTests},
 	{"O7", "a destroy of a life that gave way takes the later one's place", "partition/claim.go",
 		"e != nil && m.table.lifeOf(name) != e.ref.Life {", "e != nil && v.Mono < 0 {", definitionTests},
 	{"O7", "a detach forgets a joint extension", "partition/table.go", "	t.count(s)\n	used := min", "	used := min",

@@ -179,7 +179,7 @@ var leaderMutants = []mutant{
 		"if v.Leaving && member && x.succession.mayFollow(v.View) {", leaderTests},
 	{"votes", "a leader that has left waits for a successor without a vote", "internal/leader/succession.go",
 		"return seen && of.Voter && of.ID != s.server && !p.Leaving\n	})\n}\n\n// accompanied",
-		"return seen || true\n	})\n}\n\n// accompanied", leaderTests},
+		"return seen || p.API != \"-\"\n	})\n}\n\n// accompanied", leaderTests},
 	{"votes", "a leader leaves again after each reset", "internal/leader/leader.go", "	if c.Reset != nil && err == nil {",
 		"	if c.Reset != nil && err != nil {", leaderTests},
 	{"settings", "a change that the roster refuses is proposed", "internal/leader/settings.go",
