@@ -18,18 +18,14 @@ type checkResult struct {
 func (s *statusCommand) check(to streams, status grid.Status) error {
 	alerts := grid.Alerts(status)
 	result := checkResult{Healthy: !grid.Degraded(alerts), Alerts: alerts}
-	err := s.result(to.out, result, func(w io.Writer) error {
+	err := s.result(to.out, result, func(w io.Writer) {
 		for _, a := range alerts {
-			if _, err := fmt.Fprintf(w, "%-8s  %s: %s\n", a.Severity, a.Name, a.Text); err != nil {
-				return err
-			}
+			fmt.Fprintf(w, "%-8s  %s: %s\n", a.Severity, a.Name, a.Text)
 		}
-		if !result.Healthy {
-			return nil
+		if result.Healthy {
+			fmt.Fprintf(w, "healthy: grid %s, %s, %d of %s alive\n", status.Name,
+				counted(len(status.Members), "member"), status.VotersAlive, counted(status.Voters, "voter"))
 		}
-		_, err := fmt.Fprintf(w, "healthy: grid %s, %s, %d of %s alive\n", status.Name,
-			counted(len(status.Members), "member"), status.VotersAlive, counted(status.Voters, "voter"))
-		return err
 	})
 	if err != nil || result.Healthy {
 		return err

@@ -91,16 +91,14 @@ func settingsOf(ctx *kong.Context, s *sources) []setting {
 }
 
 func printSettings(w io.Writer, format string, settings []setting) error {
-	return outputFlag{format}.result(w, settings, func(w io.Writer) error {
-		if format == "yaml" {
-			return yaml.NewEncoder(w).Encode(settings)
-		}
-		table := newTable(w)
-		fmt.Fprintln(table, "KEY\tVALUE\tORIGIN")
+	if format == "yaml" {
+		return yaml.NewEncoder(w).Encode(settings)
+	}
+	return outputFlag{format}.result(w, settings, func(w io.Writer) {
+		fmt.Fprintln(w, "KEY\tVALUE\tORIGIN")
 		for _, s := range settings {
-			fmt.Fprintf(table, "%s\t%s\t%s\n", s.Key, s.Value, s.Origin)
+			fmt.Fprintf(w, "%s\t%s\t%s\n", s.Key, s.Value, s.Origin)
 		}
-		return table.Flush()
 	})
 }
 

@@ -3,9 +3,9 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/alecthomas/kong"
 
@@ -39,7 +39,8 @@ func (c *configCheckCommand) Run(ctx *kong.Context, s *sources, to streams) erro
 	}
 	out.OK = err == nil
 	if c.json() || out.OK {
-		if err := c.result(to.out, out, out.print); err != nil {
+		lines := append(slices.Clone(out.Warnings), out.File+": no errors")
+		if err := c.line(to.out, out, "%s", strings.Join(lines, "\n")); err != nil {
 			return err
 		}
 	}
@@ -74,15 +75,6 @@ func (c *configCheckCommand) examine(ctx *kong.Context, s *sources, out *checked
 		out.Warnings = append(out.Warnings, fmt.Sprintf("%s has no effect; did you mean %s?", t.variable, t.meant))
 	}
 	return nil
-}
-
-// print writes a result without mistakes as text.
-func (r checked) print(w io.Writer) error {
-	for _, warning := range r.Warnings {
-		fmt.Fprintln(w, warning)
-	}
-	_, err := fmt.Fprintf(w, "%s: no errors\n", r.File)
-	return err
 }
 
 // mistakeOf returns an error about the configuration in parts.

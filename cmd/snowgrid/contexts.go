@@ -258,16 +258,15 @@ func (c *contextListCommand) Run(s *sources, to streams) error {
 		}
 		rows = append(rows, row)
 	}
-	return c.result(to.out, rows, func(w io.Writer) error { return printContexts(w, rows) })
+	return c.result(to.out, rows, func(w io.Writer) { printContexts(w, rows) })
 }
 
-func printContexts(w io.Writer, rows []contextRow) error {
+func printContexts(w io.Writer, rows []contextRow) {
 	if len(rows) == 0 {
-		_, err := fmt.Fprintln(w, "no contexts; save one with snowgrid context add")
-		return err
+		fmt.Fprintln(w, "no contexts; save one with snowgrid context add")
+		return
 	}
-	table := newTable(w)
-	fmt.Fprint(table, "CURRENT\tNAME\tADDRESSES\tSECURITY\n")
+	fmt.Fprint(w, "CURRENT\tNAME\tADDRESSES\tSECURITY\n")
 	for _, r := range rows {
 		mark, security := "", orNone(r.SecurityDir)
 		if r.Current {
@@ -276,9 +275,8 @@ func printContexts(w io.Writer, rows []contextRow) error {
 		if r.Error != "" {
 			security = "refused: " + r.Error
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", mark, r.Name, orNone(strings.Join(r.Addr, ",")), security)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", mark, r.Name, orNone(strings.Join(r.Addr, ",")), security)
 	}
-	return table.Flush()
 }
 
 func (c *contextRemoveCommand) Run(to streams) error {

@@ -44,14 +44,8 @@ func (d *decodeCommand) Run(to streams) error {
 		ID: id, Time: parts.Time, Node: parts.Node, Nodes: cfg.Nodes, Counter: int64(parts.Counter),
 		Epoch: cfg.Epoch.Time(), Layout: cfg.Layout.String(),
 	}
-	return d.result(to.out, result, func(w io.Writer) error {
-		table := newTable(w)
-		fmt.Fprintf(table, "id\t%v\n", id)
-		fmt.Fprintf(table, "time\t%s\n", parts.Time.Format(millisecondLayout))
-		fmt.Fprintf(table, "node\t%d of %d\n", parts.Node, cfg.Nodes)
-		fmt.Fprintf(table, "counter\t%d\n", parts.Counter)
-		fmt.Fprintf(table, "epoch\t%v\n", cfg.Epoch)
-		fmt.Fprintf(table, "layout\t%v\n", cfg.Layout)
-		return table.Flush()
+	return d.result(to.out, result, func(w io.Writer) {
+		fmt.Fprintf(w, "id\t%v\ntime\t%s\nnode\t%d of %d\ncounter\t%d\nepoch\t%v\nlayout\t%v\n", id,
+			parts.Time.Format(millisecondLayout), parts.Node, cfg.Nodes, parts.Counter, cfg.Epoch, cfg.Layout)
 	})
 }

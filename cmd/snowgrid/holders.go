@@ -31,7 +31,7 @@ func (c *holdersCommand) Run(ctx context.Context, to streams) error {
 	if err != nil {
 		return asking(err)
 	}
-	return c.result(to.out, list, func(w io.Writer) error { return printHolders(w, list) })
+	return c.result(to.out, list, func(w io.Writer) { printHolders(w, list) })
 }
 
 // fetch gets as many pages as there are to list.
@@ -52,29 +52,24 @@ func (c *holdersCommand) fetch(ctx context.Context) (list wire.HoldersResponse, 
 	}
 }
 
-func printHolders(w io.Writer, list wire.HoldersResponse) error {
+func printHolders(w io.Writer, list wire.HoldersResponse) {
 	fmt.Fprintf(w, "sequencer %s: %d of %d logical nodes attached, owner %s\n", list.Sequencer, list.Attached, list.Nodes,
 		called(list.OwnerName, list.Owner))
 	if len(list.Holders) == 0 {
-		return nil
+		return
 	}
-	table := newTable(w)
-	fmt.Fprint(table, "\nNODE\tHOLDER\tRENEWED\tADDRESS\tBUILD\tLABELS\n")
+	fmt.Fprint(w, "\nNODE\tHOLDER\tRENEWED\tADDRESS\tBUILD\tLABELS\n")
 	for _, h := range list.Holders {
 		renewed := "-"
 		if h.Holder != "" {
 			renewed = span(time.Duration(h.Shown)*time.Millisecond) + " ago"
 		}
-		fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%s\t%s\n", h.Node, orNone(string(h.Holder.Short())), renewed, orNone(h.Addr),
+		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\n", h.Node, orNone(string(h.Holder.Short())), renewed, orNone(h.Addr),
 			orNone(short(h.Build, 12)), orNone(labels(h.Labels)))
-	}
-	if err := table.Flush(); err != nil {
-		return err
 	}
 	if list.More {
 		fmt.Fprintf(w, "\nthere are more: --after %d\n", list.Holders[len(list.Holders)-1].Node)
 	}
-	return nil
 }
 
 // labels formats a holder's labels by their names.

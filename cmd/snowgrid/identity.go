@@ -72,10 +72,7 @@ func callSet[Out any](ctx context.Context, to streams, f setFlags, path string, 
 	if err := f.call(ctx, path, in, &out); err != nil {
 		return err
 	}
-	return f.result(to.out, out, func(w io.Writer) error {
-		_, err := fmt.Fprintln(w, text(out))
-		return err
-	})
+	return f.line(to.out, out, "%s", text(out))
 }
 
 type identityListCommand struct {
@@ -98,17 +95,15 @@ func (c *identityListCommand) Run(ctx context.Context, to streams) error {
 	if err != nil {
 		return asking(err)
 	}
-	return c.result(to.out, out, func(w io.Writer) error {
-		table := newTable(w)
+	return c.result(to.out, out, func(w io.Writer) {
 		if c.Set != "" {
-			writeNumbered(table, out.Sets[0])
-		} else {
-			fmt.Fprintln(table, "CLUSTER\tSET\tNEXT\tPROCESSES")
-			for _, s := range out.Sets {
-				fmt.Fprintf(table, "%s\t%s\t%d\t%d\n", s.Cluster, s.Name, s.Next, s.Count)
-			}
+			writeNumbered(w, out.Sets[0])
+			return
 		}
-		return table.Flush()
+		fmt.Fprintln(w, "CLUSTER\tSET\tNEXT\tPROCESSES")
+		for _, s := range out.Sets {
+			fmt.Fprintf(w, "%s\t%s\t%d\t%d\n", s.Cluster, s.Name, s.Next, s.Count)
+		}
 	})
 }
 
@@ -189,10 +184,7 @@ func (c *identityApplyCommand) Run(ctx context.Context, to streams) (err error) 
 	if err != nil {
 		return err
 	}
-	return c.result(to.out, applied{out.ID, code, out.Next}, func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "number %d with code %s\n", out.ID, code)
-		return err
-	})
+	return c.line(to.out, applied{out.ID, code, out.Next}, "number %d with code %s", out.ID, code)
 }
 
 type identityRegisterCommand struct {

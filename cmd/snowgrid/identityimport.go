@@ -44,14 +44,10 @@ func (c *identityImportCommand) Run(ctx context.Context, to streams) error {
 			}
 			results = append(results, imported{Cluster: s.Cluster, Name: s.Name, IdentityImportResponse: out})
 		}
-		return c.result(to.out, results, func(w io.Writer) error {
+		return c.result(to.out, results, func(w io.Writer) {
 			for _, r := range results {
-				if _, err := fmt.Fprintf(w, "set %s/%s: %s, the next number is %d\n", r.Cluster, r.Name, processes(r.Members),
-					r.Next); err != nil {
-					return err
-				}
+				fmt.Fprintf(w, "set %s/%s: %s, the next number is %d\n", r.Cluster, r.Name, processes(r.Members), r.Next)
 			}
-			return nil
 		})
 	})
 }

@@ -61,14 +61,13 @@ func (c *initCommand) Run(ctx context.Context, to streams) error {
 	}
 	result := initialized{Grid: out.Grid.String(), Members: out.Members, First: out.First.Time(),
 		Jump: out.Jump.Duration().Milliseconds()}
-	return c.result(to.out, result, func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "forming grid %v with %s; its IDs begin at %s\n", out.Grid, counted(out.Members, "member"),
+	return c.result(to.out, result, func(w io.Writer) {
+		fmt.Fprintf(w, "forming grid %v with %s; its IDs begin at %s\n", out.Grid, counted(out.Members, "member"),
 			momentAndDistance(out.First.Time(), time.Now()))
-		if out.Jump > 0 && err == nil {
-			_, err = fmt.Fprintf(w, "this includes %v for a clock jump that no survivor has seen; --floor replaces it\n",
+		if out.Jump > 0 {
+			fmt.Fprintf(w, "this includes %v for a clock jump that no survivor has seen; --floor replaces it\n",
 				out.Jump.Duration())
 		}
-		return err
 	})
 }
 

@@ -32,7 +32,7 @@ func (c *keyringListCommand) Run(ctx context.Context, to streams) error {
 	if err != nil {
 		return asking(err)
 	}
-	return c.result(to.out, out, func(w io.Writer) error { return printKeyring(w, out) })
+	return c.result(to.out, out, func(w io.Writer) { printKeyring(w, out) })
 }
 
 type keyringInstallCommand struct {
@@ -102,7 +102,7 @@ func (g gridOutput) change(ctx context.Context, to streams, in wire.KeyringReque
 	if err != nil {
 		return err
 	}
-	if err := g.result(to.out, out, func(w io.Writer) error { return printKeyring(w, out) }); err != nil {
+	if err := g.result(to.out, out, func(w io.Writer) { printKeyring(w, out) }); err != nil {
 		return err
 	}
 	if slices.ContainsFunc(out.Members, func(m wire.KeyringMember) bool { return m.Error != "" }) {
@@ -111,9 +111,8 @@ func (g gridOutput) change(ctx context.Context, to streams, in wire.KeyringReque
 	return nil
 }
 
-func printKeyring(w io.Writer, out wire.KeyringResponse) error {
-	table := newTable(w)
-	fmt.Fprint(table, "NAME\tMEMBER\tAPI\tENCRYPTS\tOTHER KEYS\tRESULT\n")
+func printKeyring(w io.Writer, out wire.KeyringResponse) {
+	fmt.Fprint(w, "NAME\tMEMBER\tAPI\tENCRYPTS\tOTHER KEYS\tRESULT\n")
 	for _, m := range out.Members {
 		encrypts, others, result := "-", "-", "done"
 		if len(m.Keys) > 0 {
@@ -128,18 +127,12 @@ func printKeyring(w io.Writer, out wire.KeyringResponse) error {
 		if m.Error != "" {
 			result = m.Error
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", orNone(short(m.Name, 20)), m.Incarnation.Member(), m.API, encrypts,
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", orNone(short(m.Name, 20)), m.Incarnation.Member(), m.API, encrypts,
 			others, result)
 	}
-	if err := table.Flush(); err != nil {
-		return err
-	}
 	for _, advice := range out.Advice {
-		if _, err := fmt.Fprintf(w, "! %s\n", advice); err != nil {
-			return err
-		}
+		fmt.Fprintf(w, "! %s\n", advice)
 	}
-	return nil
 }
 
 // keyTextMax is more than a file with a key has.

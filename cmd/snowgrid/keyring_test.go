@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -41,15 +42,17 @@ func TestKeyOfAnArgument(t *testing.T) {
 // TestKeyringTable: the action of each member, and the advice.
 func TestKeyringTable(t *testing.T) {
 	var out strings.Builder
-	err := printKeyring(&out, wire.KeyringResponse{
-		Members: []wire.KeyringMember{
-			{Name: "m1", Incarnation: "aaaaaaaaaaaaaaaa-bbbbbbbbbbbbbbbb", API: "10.0.0.1:7948",
-				Keys: []string{"11111111", "22222222"}},
-			{Name: "m2", Incarnation: "cccccccccccccccc-bbbbbbbbbbbbbbbb", API: "10.0.0.2:7948", Keys: []string{"11111111"},
-				Unsaved: "x"},
-			{Incarnation: "dddddddddddddddd-bbbbbbbbbbbbbbbb", API: "10.0.0.3:7948", Error: "no answer"},
-		},
-		Advice: []string{"do this"},
+	err := aligned(&out, func(w io.Writer) {
+		printKeyring(w, wire.KeyringResponse{
+			Members: []wire.KeyringMember{
+				{Name: "m1", Incarnation: "aaaaaaaaaaaaaaaa-bbbbbbbbbbbbbbbb", API: "10.0.0.1:7948",
+					Keys: []string{"11111111", "22222222"}},
+				{Name: "m2", Incarnation: "cccccccccccccccc-bbbbbbbbbbbbbbbb", API: "10.0.0.2:7948", Keys: []string{"11111111"},
+					Unsaved: "x"},
+				{Incarnation: "dddddddddddddddd-bbbbbbbbbbbbbbbb", API: "10.0.0.3:7948", Error: "no answer"},
+			},
+			Advice: []string{"do this"},
+		})
 	})
 	const want = `NAME  MEMBER            API            ENCRYPTS  OTHER KEYS  RESULT
 m1    aaaaaaaaaaaaaaaa  10.0.0.1:7948  11111111  22222222    done

@@ -28,29 +28,27 @@ func (c *listMembersCommand) Run(ctx context.Context, to streams) error {
 	}
 	list := memberList{Grid: status.Grid, Name: status.Name, Answering: status.Answering,
 		Members: append([]grid.MemberInfo{}, status.Members...)}
-	return c.result(to.out, list, func(w io.Writer) error {
+	return c.result(to.out, list, func(w io.Writer) {
 		if len(list.Members) == 0 {
-			_, err := fmt.Fprintf(w, "no members yet: %s\n", status.NotReady)
-			return err
+			fmt.Fprintf(w, "no members yet: %s\n", status.NotReady)
+			return
 		}
-		table := newTable(w)
 		if c.Wide {
-			fmt.Fprint(table, "NAME\tMEMBER\tAPI\tGOSSIP\tRAFT\tZONE\tROLE\tSTATE\tDURABLE\tOWNS\tREPLICAS\tBUILD\tPROTOCOLS\n")
+			fmt.Fprint(w, "NAME\tMEMBER\tAPI\tGOSSIP\tRAFT\tZONE\tROLE\tSTATE\tDURABLE\tOWNS\tREPLICAS\tBUILD\tPROTOCOLS\n")
 		} else {
-			fmt.Fprint(table, "NAME\tMEMBER\tAPI\tROLE\tSTATE\tOWNS\tBUILD\n")
+			fmt.Fprint(w, "NAME\tMEMBER\tAPI\tROLE\tSTATE\tOWNS\tBUILD\n")
 		}
 		for _, m := range list.Members {
 			build, protocols := release(m.Release)
 			if c.Wide {
-				fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t%d\t%s\t%s\n", orNone(m.Name), m.Incarnation,
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t%d\t%s\t%s\n", orNone(m.Name), m.Incarnation,
 					orNone(m.API), orNone(m.Gossip), orNone(m.Raft), orNone(m.Zone),
 					role(m), state(m), yes(m.Durable), m.Partitions, m.Replicas, build, protocols)
 				continue
 			}
-			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%d\t%s\n", orNone(short(m.Name, 20)), m.ID(), orNone(m.API),
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%s\n", orNone(short(m.Name, 20)), m.ID(), orNone(m.API),
 				role(m), state(m), m.Partitions, short(build, 12))
 		}
-		return table.Flush()
 	})
 }
 

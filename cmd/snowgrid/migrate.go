@@ -110,9 +110,10 @@ func (m *migrateCommand) Run(to streams) error {
 		return usage(err)
 	}
 	result := m.lines(definition, format, id, plan)
-	return m.result(to.out, result, func(w io.Writer) error {
-		return result.print(w, m.Name, definition, format, time.Now())
-	})
+	if m.json() {
+		return m.result(to.out, result, nil)
+	}
+	return result.print(to.out, m.Name, definition, format, time.Now())
 }
 
 // lines returns the plan with the lines that carry it out.
@@ -162,37 +163,38 @@ func shellWord(text string) string {
 // print writes the plan as text.
 func (m migration) print(w io.Writer, name string, d sequencer.Definition, f foreign.Format, now time.Time) error {
 	last := f.Decompose(m.MaxID)
-	table := newTable(w)
-	fmt.Fprintf(table, "generator\t%s: %s\n", m.From, m.Format)
-	fmt.Fprintf(table, "largest ID\t%v of %s, node %d, counter %d\n", m.MaxID, m.MaxTime.Format(millisecondLayout),
-		last.Node, last.Counter)
-	layout := "another than the generator's; new IDs are larger than all of its"
-	if m.Same {
-		layout = "the generator's, so the same functions read both"
-	}
-	fmt.Fprintf(table, "layout\t%v: %s\n", m.Layout, layout)
-	fmt.Fprintf(table, "epoch\t%v\n", epoch.UnixMilli(m.Epoch))
-	nodes := d.Config().NodeRange
-	if m.Parallel {
-		fmt.Fprintf(table, "nodes\t%d to %d; keep %s to the others, or equal IDs result\n", nodes.Lo, nodes.Hi, m.From)
-	} else {
-		fmt.Fprintf(table, "nodes\t%d to %d; stop every process of %s first\n", nodes.Lo, nodes.Hi, m.From)
-	}
-	short := ""
-	if m.Ends.Sub(now) < 10*365*24*time.Hour {
-		short = "; soon, because the existing IDs are large: plan a new table"
-	}
-	passed := "passed"
-	if m.Floor.After(now) {
-		passed = "in the future: create the sequencer after it, or form a new grid with this floor"
-	}
-	fmt.Fprintf(table, "floor\t%s, from which on all IDs are at least %v (%s)\n", m.Floor.Format(millisecondLayout),
-		m.FirstID, passed)
-	fmt.Fprintf(table, "ends\t%s%s\n", m.Ends.Format(time.DateOnly), short)
-	if err := table.Flush(); err != nil {
+	err := aligned(w, func(w io.Writer) {
+		fmt.Fprintf(w, "generator\t%s: %s\n", m.From, m.Format)
+		fmt.Fprintf(w, "largest ID\t%v of %s, node %d, counter %d\n", m.MaxID, m.MaxTime.Format(millisecondLayout),
+			last.Node, last.Counter)
+		layout := "another than the generator's; new IDs are larger than all of its"
+		if m.Same {
+			layout = "the generator's, so the same functions read both"
+		}
+		fmt.Fprintf(w, "layout\t%v: %s\n", m.Layout, layout)
+		fmt.Fprintf(w, "epoch\t%v\n", epoch.UnixMilli(m.Epoch))
+		nodes := d.Config().NodeRange
+		if m.Parallel {
+			fmt.Fprintf(w, "nodes\t%d to %d; keep %s to the others, or equal IDs result\n", nodes.Lo, nodes.Hi, m.From)
+		} else {
+			fmt.Fprintf(w, "nodes\t%d to %d; stop every process of %s first\n", nodes.Lo, nodes.Hi, m.From)
+		}
+		short := ""
+		if m.Ends.Sub(now) < 10*365*24*time.Hour {
+			short = "; soon, because the existing IDs are large: plan a new table"
+		}
+		passed := "passed"
+		if m.Floor.After(now) {
+			passed = "in the future: create the sequencer after it, or form a new grid with this floor"
+		}
+		fmt.Fprintf(w, "floor\t%s, from which on all IDs are at least %v (%s)\n", m.Floor.Format(millisecondLayout),
+			m.FirstID, passed)
+		fmt.Fprintf(w, "ends\t%s%s\n", m.Ends.Format(time.DateOnly), short)
+	})
+	if err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(w,
+	_, err = fmt.Fprintf(w,
 		"\nIn Go, at a member, client or store:\n\n%s\n\nOver HTTP:\n\n%s\n\nOn the command line:\n\n%s\n\n"+
 			"In the configuration of agents that form a new grid (YAML), if %q has no IDs there yet:\n\n%s\n",
 		indented(m.Go), indented(m.HTTP), indented(m.Command), name, indented(m.YAML))

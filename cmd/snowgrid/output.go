@@ -15,10 +15,10 @@ type outputFlag struct {
 
 func (o outputFlag) json() bool { return o.Output == "json" }
 
-// result writes value as JSON, or the output of text.
-func (o outputFlag) result(w io.Writer, value any, text func(io.Writer) error) error {
+// result writes value as JSON, or the columns of text.
+func (o outputFlag) result(w io.Writer, value any, text func(io.Writer)) error {
 	if !o.json() {
-		return text(w)
+		return aligned(w, text)
 	}
 	encoder := json.NewEncoder(w)
 	encoder.SetIndent("", "  ")
@@ -28,10 +28,11 @@ func (o outputFlag) result(w io.Writer, value any, text func(io.Writer) error) e
 
 // line writes value as JSON, or a line of text.
 func (o outputFlag) line(w io.Writer, value any, format string, args ...any) error {
-	return o.result(w, value, func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, format+"\n", args...)
-		return err
-	})
+	if o.json() {
+		return o.result(w, value, nil)
+	}
+	_, err := fmt.Fprintf(w, format+"\n", args...)
+	return err
 }
 
 // moment formats a time, "-" for none.

@@ -77,14 +77,12 @@ func (g gridOutput) quotas(ctx context.Context, to streams, in wire.SettingsRequ
 		list.Quotas = append(list.Quotas, grid.Quota{Pattern: string(q.Pattern), Names: q.Names,
 			HolderNodes: q.HolderNodes, PeerNodes: q.PeerNodes, Calls: q.Calls, Used: q.Used})
 	}
-	return g.result(to.out, list, func(w io.Writer) error {
+	return g.result(to.out, list, func(w io.Writer) {
 		if len(list.Quotas) == 0 {
-			_, err := fmt.Fprintln(w, "no quotas")
-			return err
+			fmt.Fprintln(w, "no quotas")
+			return
 		}
-		table := newTable(w)
-		writeQuotas(table, list.Quotas)
-		return table.Flush()
+		writeQuotas(w, list.Quotas)
 	})
 }
 

@@ -25,12 +25,11 @@ func (c *secureShowCommand) Run(to streams) error {
 		return fmt.Errorf("%s has no certificates and no keys (%s); give a directory of snowgrid secure init or secure issue",
 			c.Dir, strings.Join(contents.Warnings, "; "))
 	}
-	return c.result(to.out, contents, func(w io.Writer) error { return printContents(w, contents, now) })
+	return c.result(to.out, contents, func(w io.Writer) { printContents(w, contents, now) })
 }
 
-func printContents(w io.Writer, c authority.Contents, now time.Time) error {
-	table := newTable(w)
-	fmt.Fprint(table, "FILE\tROLE\tNAME\tNAMES\tHOSTS\tENDS\tDAYS LEFT\n")
+func printContents(w io.Writer, c authority.Contents, now time.Time) {
+	fmt.Fprint(w, "FILE\tROLE\tNAME\tNAMES\tHOSTS\tENDS\tDAYS LEFT\n")
 	for _, cert := range c.Certificates {
 		role, names := string(cert.Role), "all"
 		if cert.Role == security.NoRole {
@@ -39,18 +38,15 @@ func printContents(w io.Writer, c authority.Contents, now time.Time) error {
 		if len(cert.Names) > 0 {
 			names = listOf(cert.Names, " ")
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%d\n", cert.File, role, orNone(cert.Name), names,
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%d\n", cert.File, role, orNone(cert.Name), names,
 			orNone(strings.Join(cert.Hosts, " ")),
 			cert.Ends.UTC().Format(time.DateOnly), int(cert.Ends.Sub(now).Hours()/24))
 	}
 	if len(c.Keys) > 0 {
-		fmt.Fprint(table, "\nFILE\tKEY\tUSE\n")
+		fmt.Fprint(w, "\nFILE\tKEY\tUSE\n")
 	}
 	for _, k := range c.Keys {
-		fmt.Fprintf(table, "%s\t%s\t%s\n", k.File, k.Fingerprint, k.Use)
-	}
-	if err := table.Flush(); err != nil {
-		return err
+		fmt.Fprintf(w, "%s\t%s\t%s\n", k.File, k.Fingerprint, k.Use)
 	}
 	if len(c.Certificates) > 0 && c.Certificates[0].Grid != "" {
 		fmt.Fprintf(w, "\nfor the grid %q\n", c.Certificates[0].Grid)
@@ -59,11 +55,9 @@ func printContents(w io.Writer, c authority.Contents, now time.Time) error {
 		fmt.Fprintf(w, "\n%s\n", strings.Join(warnings, "\n"))
 	}
 	if len(c.Issuing) > 0 {
-		_, err := fmt.Fprintf(w, "\n%s: keep only where certificates and tokens are issued, on no server\n",
+		fmt.Fprintf(w, "\n%s: keep only where certificates and tokens are issued, on no server\n",
 			strings.Join(c.Issuing, ", "))
-		return err
 	}
-	return nil
 }
 
 // warningsIn returns the warnings about a directory, each with its file.

@@ -34,7 +34,7 @@ func (c *sequencersCommand) Run(ctx context.Context, to streams) error {
 	if err != nil {
 		return asking(err)
 	}
-	if err := c.result(to.out, list, func(w io.Writer) error { return printSequencerRows(w, list) }); err != nil {
+	if err := c.result(to.out, list, func(w io.Writer) { printSequencerRows(w, list) }); err != nil {
 		return err
 	}
 	if missing := list.Missing(); missing != "" {
@@ -84,23 +84,18 @@ func fetchPage[Page any](ctx context.Context, addrs []string, path string, in an
 // nameWidth is the width of a column with sequencer names.
 const nameWidth = 24
 
-func printSequencerRows(w io.Writer, list wire.SequencersResponse) error {
+func printSequencerRows(w io.Writer, list wire.SequencersResponse) {
 	if len(list.Sequencers) == 0 && list.Missing() == "" {
-		_, err := fmt.Fprintln(w, "no sequencers")
-		return err
+		fmt.Fprintln(w, "no sequencers")
+		return
 	}
-	table := newTable(w)
-	fmt.Fprint(table, "SEQUENCER\tATTACHED\tNODES\tIDS/S\tLAYOUT\tENDS\tOWNER\n")
+	fmt.Fprint(w, "SEQUENCER\tATTACHED\tNODES\tIDS/S\tLAYOUT\tENDS\tOWNER\n")
 	for _, s := range list.Sequencers {
-		fmt.Fprintf(table, "%s\t%d\t%d\t%s\t%v\t%s\t%s\n", short(shown(s.Name), nameWidth), s.Attached,
+		fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%v\t%s\t%s\n", short(shown(s.Name), nameWidth), s.Attached,
 			sequencer.NodeRange(s.NodeRange).Count(s.Nodes), perSecond(s.Recent), s.Layout,
 			s.Exhausted.UTC().Format(time.DateOnly), called(s.OwnerName, s.Owner))
-	}
-	if err := table.Flush(); err != nil {
-		return err
 	}
 	if list.Next != "" {
 		fmt.Fprintf(w, "\nthere are more: --after %q\n", list.Next)
 	}
-	return nil
 }

@@ -100,10 +100,9 @@ func (r *removal) add(page wire.UnusedResponse) {
 	r.Add(page.Coverage)
 }
 
-func (r removal) print(w io.Writer) error {
+func (r removal) print(w io.Writer) {
 	if len(r.Sequencers) > 0 {
-		table := newTable(w)
-		fmt.Fprint(table, "SEQUENCER\tUNUSED FOR AT LEAST\tOUTCOME\n")
+		fmt.Fprint(w, "SEQUENCER\tUNUSED FOR AT LEAST\tOUTCOME\n")
 		for _, row := range r.Sequencers {
 			outcome := "unused"
 			switch {
@@ -112,17 +111,13 @@ func (r removal) print(w io.Writer) error {
 			case row.Error != "":
 				outcome = "failed: " + row.Error
 			}
-			fmt.Fprintf(table, "%s\t%s\t%s\n", shown(row.Name), span(time.Duration(row.UnusedFor)*time.Millisecond), outcome)
-		}
-		if err := table.Flush(); err != nil {
-			return err
+			fmt.Fprintf(w, "%s\t%s\t%s\n", shown(row.Name), span(time.Duration(row.UnusedFor)*time.Millisecond), outcome)
 		}
 		fmt.Fprintln(w)
 	}
 	if r.DryRun {
-		_, err := fmt.Fprintf(w, "%s unused; --yes removes them\n", counted(len(r.Sequencers), "sequencer"))
-		return err
+		fmt.Fprintf(w, "%s unused; --yes removes them\n", counted(len(r.Sequencers), "sequencer"))
+	} else {
+		fmt.Fprintf(w, "%s removed, %d failed\n", counted(r.Removed, "sequencer"), r.Failed)
 	}
-	_, err := fmt.Fprintf(w, "%s removed, %d failed\n", counted(r.Removed, "sequencer"), r.Failed)
-	return err
 }

@@ -27,7 +27,7 @@ func (c *settingsShowCommand) Run(ctx context.Context, to streams) error {
 	if err != nil {
 		return asking(err)
 	}
-	return c.result(to.out, out, func(w io.Writer) error { return printGridSettings(w, out) })
+	return c.result(to.out, out, func(w io.Writer) { printGridSettings(w, out) })
 }
 
 // settings requests the settings, and changes those in the request.
@@ -36,15 +36,9 @@ func (g gridFlags) settings(ctx context.Context, in wire.SettingsRequest) (out w
 	return out, err
 }
 
-func printGridSettings(w io.Writer, s wire.SettingsResponse) error {
-	table := newTable(w)
-	fmt.Fprintf(table, "name\t%s\n", s.Name)
-	fmt.Fprintf(table, "partitions\t%d\n", s.Partitions)
-	fmt.Fprintf(table, "backups\t%d\n", s.Backups)
-	fmt.Fprintf(table, "window\t%v\n", s.Window.Duration())
-	fmt.Fprintf(table, "voters\t%d\n", s.Voters)
-	fmt.Fprintf(table, "expect\t%d\n", s.Expect)
-	return table.Flush()
+func printGridSettings(w io.Writer, s wire.SettingsResponse) {
+	fmt.Fprintf(w, "name\t%s\npartitions\t%d\nbackups\t%d\nwindow\t%v\nvoters\t%d\nexpect\t%d\n", s.Name,
+		s.Partitions, s.Backups, s.Window.Duration(), s.Voters, s.Expect)
 }
 
 type settingsSetCommand struct {
@@ -63,19 +57,14 @@ func (c *settingsSetCommand) Run(ctx context.Context, to streams) error {
 	if err != nil {
 		return err
 	}
-	return c.result(to.out, out, func(w io.Writer) error {
-		if err := printGridSettings(w, out); err != nil {
-			return err
-		}
+	return c.result(to.out, out, func(w io.Writer) {
+		printGridSettings(w, out)
 		stated := slices.DeleteFunc(slices.Clone(c.Assignments),
 			func(s string) bool { return strings.HasPrefix(s, "expect=") }) // a member may state another number
-		if len(stated) == 0 {
-			return nil
+		if len(stated) > 0 {
+			fmt.Fprintf(w, "A member whose configuration states another value than %s does not start: change it there.\n",
+				strings.Join(stated, " "))
 		}
-		_, err := fmt.Fprintf(w,
-			"A member whose configuration states another value than %s does not start: change it there.\n",
-			strings.Join(stated, " "))
-		return err
 	})
 }
 

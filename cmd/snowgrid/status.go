@@ -27,11 +27,10 @@ func (s *statusCommand) Run(ctx context.Context, to streams) error {
 	if s.Check {
 		return s.check(to, status)
 	}
-	return s.result(to.out, status, func(w io.Writer) error { return printStatus(w, status, s.Partitions) })
+	return s.result(to.out, status, func(w io.Writer) { printStatus(w, status, s.Partitions) })
 }
 
-func printStatus(w io.Writer, s grid.Status, partitions bool) error {
-	table := newTable(w)
+func printStatus(table io.Writer, s grid.Status, partitions bool) {
 	printGrid(table, s)
 	printMembers(table, s.Members)
 	printDisks(table, s.Disks)
@@ -44,7 +43,6 @@ func printStatus(w io.Writer, s grid.Status, partitions bool) error {
 		printPartitions(table, s)
 	}
 	printSequencers(table, s)
-	return table.Flush()
 }
 
 // certificates returns the time when the first certificate of the replying members expires; "" for a

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"reflect"
@@ -149,7 +150,7 @@ func TestStatusJSON(t *testing.T) {
 func TestStatusOfAGridThatIsNotWell(t *testing.T) {
 	s := grid.Status{Name: "shop", Answering: inc1, NotReady: "it waits for a majority", Unreachable: []string{inc2}}
 	var out strings.Builder
-	if err := printStatus(&out, s, false); err != nil {
+	if err := aligned(&out, func(w io.Writer) { printStatus(w, s, false) }); err != nil {
 		t.Fatal(err)
 	}
 	for _, part := range []string{"which is not ready: it waits for a majority", "leader        -\n", "unreachable   " +
@@ -171,7 +172,7 @@ func TestStatusOfAGridThatIsNotWell(t *testing.T) {
 func TestStatusWithoutARoster(t *testing.T) {
 	s := grid.Status{Name: "shop", Grid: "none", Answering: inc1}
 	var out strings.Builder
-	if err := printStatus(&out, s, false); err != nil {
+	if err := aligned(&out, func(w io.Writer) { printStatus(w, s, false) }); err != nil {
 		t.Fatal(err)
 	}
 	if got := out.String(); !strings.HasPrefix(got, "grid          shop, whose roster this member has not received\n") {
@@ -192,7 +193,7 @@ func TestStatusNamesUnresolvedSeeds(t *testing.T) {
 	for want, s := range map[string]grid.Status{both: s, "not resolved  of web-1 (" + inc1 +
 		"): ids.internal (no such host)" + remedy: alone} {
 		var out strings.Builder
-		if err := printStatus(&out, s, false); err != nil {
+		if err := aligned(&out, func(w io.Writer) { printStatus(w, s, false) }); err != nil {
 			t.Fatal(err)
 		}
 		if got := out.String(); !strings.Contains(got, want) || strings.Count(got, "not resolved") != strings.Count(want,
@@ -229,7 +230,7 @@ func TestNoSequencersIsNotSaidOfAPart(t *testing.T) {
 	s := exampleStatus()
 	s.Sequencers, s.Unlisted = nil, []int{1}
 	var out strings.Builder
-	if err := printStatus(&out, s, false); err != nil {
+	if err := aligned(&out, func(w io.Writer) { printStatus(w, s, false) }); err != nil {
 		t.Fatal(err)
 	}
 	if text := out.String(); !strings.Contains(text, "not listed ") || strings.Contains(text, "no sequencers") {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"strings"
@@ -11,8 +12,15 @@ import (
 	"github.com/snowgrid/snowgrid/internal/spelling"
 )
 
-// newTable returns a writer that aligns columns; cells end with a tab.
-func newTable(w io.Writer) *tabwriter.Writer { return tabwriter.NewWriter(w, 0, 0, 2, ' ', 0) }
+// aligned writes text with its columns aligned; cells end with a tab.
+func aligned(w io.Writer, text func(io.Writer)) error {
+	var out bytes.Buffer
+	cells := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
+	text(cells)
+	_ = cells.Flush() // a buffer takes everything
+	_, err := w.Write(out.Bytes())
+	return err
+}
 
 // short cuts a text off for a column; the whole text is in the JSON result.
 func short(text string, width int) string {

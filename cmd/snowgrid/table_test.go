@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -24,7 +25,8 @@ func TestListingsQuoteNamesThatCannotBeRead(t *testing.T) {
 	}
 	var out bytes.Buffer
 	rows := []wire.SequencerRow{{Name: "orders", Nodes: 128}, {Name: "orders ", Nodes: 128}}
-	if err := printSequencerRows(&out, wire.SequencersResponse{Sequencers: rows}); err != nil {
+	err := aligned(&out, func(w io.Writer) { printSequencerRows(w, wire.SequencersResponse{Sequencers: rows}) })
+	if err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(out.String(), "\norders ") || !strings.Contains(out.String(), "\n\"orders \" ") {

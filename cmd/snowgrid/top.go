@@ -164,13 +164,13 @@ func (c *topCommand) screen(w io.Writer, look topLook) error {
 		orNone(look.Leader),
 		span(time.Duration(look.Ahead)*time.Millisecond), unless(look.settled == "", ", not settled"))
 	fmt.Fprintf(&text, "%s IDs/s\n\n", perSecond(look.IDs))
-	table := newTable(&text)
-	fmt.Fprint(table, "SEQUENCER\tIDS/S\tWAITS/S\tATTACHED\tNODES\tOWNER\n")
-	for _, r := range look.Sequencers {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%d\t%s\n", short(shown(r.Name), nameWidth), perSecond(r.IDs), perSecond(r.Waits),
-			r.Attached, r.Nodes, short(r.Owner, 20))
-	}
-	_ = table.Flush() // a strings.Builder takes everything
+	_ = aligned(&text, func(w io.Writer) { // a strings.Builder takes everything
+		fmt.Fprint(w, "SEQUENCER\tIDS/S\tWAITS/S\tATTACHED\tNODES\tOWNER\n")
+		for _, r := range look.Sequencers {
+			fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%s\n", short(shown(r.Name), nameWidth), perSecond(r.IDs), perSecond(r.Waits),
+				r.Attached, r.Nodes, short(r.Owner, 20))
+		}
+	})
 	_, err := io.WriteString(w, home+strings.ReplaceAll(text.String(), "\n", clearRight+"\n")+clearBelow)
 	return err
 }

@@ -87,9 +87,11 @@ func (c *verifyCommand) Run(ctx context.Context, to streams) error {
 			return err
 		}
 	}
-	err = c.result(to.out, verified{cfg.Format.String(), report}, func(w io.Writer) error {
-		return printReport(w, cfg, report)
-	})
+	if c.json() {
+		err = c.result(to.out, verified{cfg.Format.String(), report}, nil)
+	} else {
+		err = printReport(to.out, cfg, report)
+	}
 	if err == nil && !report.Clean() {
 		return &exitError{status: exitDegraded, err: fmt.Errorf("%s has %s", c.name(), problems(report))}
 	}

@@ -26,31 +26,32 @@ func problems(r *verify.Report) string {
 }
 
 func printReport(w io.Writer, cfg verify.Config, r *verify.Report) error {
-	table := newTable(w)
-	fmt.Fprintf(table, "format\t%v\n", cfg.Format)
-	fmt.Fprintf(table, "rows\t%s, of which %s are IDs\n", grouped(r.Rows), grouped(r.IDs))
-	if r.Header != "" {
-		fmt.Fprintf(table, "header\t%s\n", short(shown(r.Header), 60))
-	}
-	if r.IDs > 0 && r.Last.Line > 0 {
-		fmt.Fprintf(table, "first\t%s, ID %v in line %d\n", r.First.Time.Format(millisecondLayout), r.First.ID, r.First.Line)
-		fmt.Fprintf(table, "last\t%s, ID %v in line %d\n", r.Last.Time.Format(millisecondLayout), r.Last.ID, r.Last.Line)
-	}
-	fmt.Fprintf(table, "nodes\t%d\n", r.Nodes)
-	for _, n := range r.Rare {
-		fmt.Fprintf(table, "rare node\t%d, in %s rows from line %d on; far fewer than others\n", n.Node, grouped(n.Rows),
-			n.Line)
-	}
-	if r.Hosts > 0 {
-		fmt.Fprintf(table, "hosts\t%d\n", r.Hosts)
-	}
-	if !r.Ordered {
-		fmt.Fprint(table, "order\tthe rows are not in the order of their making, so steps back in time are not checked\n")
-	}
-	if r.Clean() {
-		fmt.Fprint(table, "problems\tnone\n")
-	}
-	if err := table.Flush(); err != nil {
+	err := aligned(w, func(w io.Writer) {
+		fmt.Fprintf(w, "format\t%v\n", cfg.Format)
+		fmt.Fprintf(w, "rows\t%s, of which %s are IDs\n", grouped(r.Rows), grouped(r.IDs))
+		if r.Header != "" {
+			fmt.Fprintf(w, "header\t%s\n", short(shown(r.Header), 60))
+		}
+		if r.IDs > 0 && r.Last.Line > 0 {
+			fmt.Fprintf(w, "first\t%s, ID %v in line %d\n", r.First.Time.Format(millisecondLayout), r.First.ID, r.First.Line)
+			fmt.Fprintf(w, "last\t%s, ID %v in line %d\n", r.Last.Time.Format(millisecondLayout), r.Last.ID, r.Last.Line)
+		}
+		fmt.Fprintf(w, "nodes\t%d\n", r.Nodes)
+		for _, n := range r.Rare {
+			fmt.Fprintf(w, "rare node\t%d, in %s rows from line %d on; far fewer than others\n", n.Node, grouped(n.Rows),
+				n.Line)
+		}
+		if r.Hosts > 0 {
+			fmt.Fprintf(w, "hosts\t%d\n", r.Hosts)
+		}
+		if !r.Ordered {
+			fmt.Fprint(w, "order\tthe rows are not in the order of their making, so steps back in time are not checked\n")
+		}
+		if r.Clean() {
+			fmt.Fprint(w, "problems\tnone\n")
+		}
+	})
+	if err != nil {
 		return err
 	}
 	for _, k := range r.Kinds() {

@@ -41,19 +41,12 @@ func (c *versionCommand) Run(to streams) error {
 		Version: b.Version, Commit: b.Commit, Modified: b.Modified, CommitTime: b.Time, Go: b.Go,
 		Protocol: int(roster.CurrentProtocol), OldestProtocol: int(roster.OldestProtocol),
 	}
-	return c.result(to.out, v, func(w io.Writer) error {
-		table := newTable(w)
-		fmt.Fprintf(table, "version\t%s\n", v.Version)
-		commit := orNone(v.Commit)
-		if v.Modified {
-			commit += " with local changes"
-		}
-		fmt.Fprintf(table, "commit\t%s\n", commit)
+	return c.result(to.out, v, func(w io.Writer) {
+		fmt.Fprintf(w, "version\t%s\ncommit\t%s%s\n", v.Version, orNone(v.Commit),
+			unless(!v.Modified, " with local changes"))
 		if v.CommitTime != "" {
-			fmt.Fprintf(table, "committed\t%s\n", v.CommitTime)
+			fmt.Fprintf(w, "committed\t%s\n", v.CommitTime)
 		}
-		fmt.Fprintf(table, "go\t%s\n", v.Go)
-		fmt.Fprintf(table, "protocol\t%d, works with %d to %d\n", v.Protocol, v.OldestProtocol, v.Protocol)
-		return table.Flush()
+		fmt.Fprintf(w, "go\t%s\nprotocol\t%d, works with %d to %d\n", v.Go, v.Protocol, v.OldestProtocol, v.Protocol)
 	})
 }
