@@ -16,6 +16,7 @@ package main
 
 import (
 	"context"
+	"embed"
 	"errors"
 	"fmt"
 	"io"
@@ -66,6 +67,11 @@ precedence over a variable, and a variable over the file.
 // exitText is the part of --help about exit statuses.
 const exitText = "Exit status: 0 done; 1 the operation failed or was refused; 2 the command line or the " +
 	"configuration file is invalid."
+
+// helpTexts has the part of commands' --help between the usage and the flags.
+//
+//go:embed help
+var helpTexts embed.FS
 
 // commands is the command line, as parsed by kong.
 type commands struct {
@@ -128,6 +134,7 @@ func run(ctx context.Context, args []string, to streams) int {
 		fmt.Fprintf(to.err, "snowgrid-serve: %v\n", err)
 		return exitFailed
 	}
+	kongdocs.Describe(parser.Model.Node, helpTexts)
 	var file *configError
 	command, err := parser.Parse(args)
 	switch {

@@ -41,42 +41,6 @@ type serveCommand struct {
 	tlsFlags
 }
 
-// Help returns the --help text between the usage and the flags.
-func (serveCommand) Help() string {
-	return `The process holds a logical node of --sequencer, whose IDs it makes itself: the store gets a request every third
-of the window, not for each ID. It runs until SIGTERM or Ctrl-C and then returns its nodes. The log is written to
-stderr; stdout gets one line when both servers listen. /readyz is 503 (and /ready 400) until a node is attached.
-
-    snowgrid-serve serve --store file:./ids
-    snowgrid-serve serve --store etcd://10.0.0.1:2379,10.0.0.2:2379/ids
-    snowgrid-serve serve --store 's3://my-bucket/ids?region=eu-central-1' \
-        --s3-lease-duration 2m
-    snowgrid-serve serve --failover-bound 30s \
-        --store 'postgres://ids:secret@db.internal/app?table=snowgrid'
-
-IDs over HTTP, of any sequencer of the store; "create" makes one that does not exist. Over gRPC, of --sequencer:
-
-    curl http://127.0.0.1:8001/v1/ids --json '{"name":"orders","n":1024,
-        "create":{"layout":{"bits":53,"low_bits":12,"nodes":64}}}'
-    grpcurl -plaintext -proto snowflake.proto -d 1024 127.0.0.1:7669 \
-        SnowflakeID/nextMultipleIDs
-
-Both servers listen on loopback unless told otherwise. Where other machines reach them, callers need a certificate:
-
-    snowgrid-serve serve --store file:./ids \
-        --http-addr 0.0.0.0:8001 --grpc-addr 0.0.0.0:7669 \
-        --tls-cert server.crt --tls-key server.key --tls-client-ca ca.crt
-    curl --cacert ca.crt --cert web.crt --key web.key \
-        --json '{"name":"orders"}' https://ids.internal:8001/v1/ids
-
-In place of a snowflake service on etcd, with the same configuration file, ports and IDs (Unix epoch, 10 worker bits,
-12 sequence bits), also while some processes are still of the original. --etcd-mixed stays: the reports of its workers
-count for as long as the sequencer lives.
-
-    snowgrid-serve serve --config config.json \
-        --layout 63/22/1024 --epoch 1970-01-01 --etcd-mixed`
-}
-
 func (s *serveCommand) config(log *slog.Logger) (store.Config, error) {
 	cfg, err := s.windows()
 	if err != nil {

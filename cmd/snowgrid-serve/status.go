@@ -20,16 +20,6 @@ type statusCommand struct {
 	Output string `short:"o" help:"Output format: text or json." enum:"text,json" default:"text"`
 }
 
-// Help returns the --help text between the usage and the flags.
-func (statusCommand) Help() string {
-	return `The command only reads. STATE of a record is free, held, late (held, and its holder did not renew it in time:
-others may take it), retired, closed (of a destroyed sequencer), missing or damaged (see repair). A holder may use the
-timestamps from FROM to UNTIL; nothing was ever granted at or above BOUND.
-
-    snowgrid-serve status --store file:./ids
-    snowgrid-serve status orders --store etcd://10.0.0.1:2379 -o json`
-}
-
 // Run prints the records.
 func (s *statusCommand) Run(ctx context.Context, to streams) error {
 	return s.look(ctx, func(ctx context.Context, o opened) error {

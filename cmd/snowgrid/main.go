@@ -14,6 +14,7 @@ package main
 
 import (
 	"context"
+	"embed"
 	"errors"
 	"fmt"
 	"io"
@@ -50,6 +51,11 @@ Start a grid of one member, in a directory that outlives it, and take IDs from i
     snowgrid next orders -n 10
 
 ` + exitText
+
+// helpTexts has the part of commands' --help between the usage and the flags.
+//
+//go:embed help
+var helpTexts embed.FS
 
 // commands is the command line, as parsed by kong.
 type commands struct {
@@ -262,7 +268,7 @@ func newParser(into any, from *sources, options ...kong.Option) (*kong.Kong, err
 			"generators": strings.Join(foreign.Names(), ","), "generatornames": strings.Join(foreign.Names(), ", "),
 		})...)
 	if err == nil {
-		describe(parser.Model.Node)
+		kongdocs.Describe(parser.Model.Node, helpTexts)
 	}
 	return parser, err
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -58,6 +59,18 @@ func (p Program) writePages(dir string, node *kong.Node) error {
 
 // PageName names a command's page.
 func PageName(node *kong.Node) string { return strings.ReplaceAll(node.FullPath(), " ", "-") }
+
+// Describe gives the commands below a node the part of their --help between the usage and the flags. A command has it
+// in a file named as its manual page: help/secure-rotate.txt for snowgrid secure rotate.
+func Describe(node *kong.Node, texts fs.FS) {
+	for _, c := range node.Children {
+		name := strings.TrimPrefix(PageName(c), programName(c)+"-") + ".txt"
+		if text, err := fs.ReadFile(texts, "help/"+name); err == nil { // some need none
+			c.Detail = strings.TrimSuffix(string(text), "\n")
+		}
+		Describe(c, texts)
+	}
+}
 
 // page returns a command's page for man(7). It has no date, so a build of the same version has the
 // same pages.
