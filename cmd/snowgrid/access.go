@@ -43,12 +43,10 @@ func openAccess(cfg *security.Config) (*access, error) {
 	}
 	creds, err := security.Load(*cfg, security.Admin)
 	if err != nil {
-		return nil, &exitError{status: exitUsage, err: err}
+		return nil, usage(err)
 	}
 	transport := &http.Transport{
 		DialTLSContext: func(ctx context.Context, _, addr string) (net.Conn, error) {
-			ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
-			defer cancel()
 			return dialTLS(ctx, creds, addr)
 		},
 		DisableKeepAlives: true, // a command makes a few calls
@@ -71,6 +69,8 @@ func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastRe
 
 // dialTLS opens a connection to a member that both sides trust.
 func dialTLS(ctx context.Context, creds *security.Credentials, addr string) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
+	defer cancel()
 	conn, err := tcp.Dial(ctx, net.Dialer{}, addr)
 	if err != nil {
 		return nil, err
@@ -88,17 +88,17 @@ func (a *access) do(request *http.Request) (*http.Response, error) {
 		request.Header.Set("Authorization", "Bearer "+a.token)
 	}
 	response, err := a.http.Do(request)
-	switch {
-	case err == nil && a.scheme == "http" && response.StatusCode == http.StatusBadRequest &&
-		!response.ProtoAtLeast(1, 1) && speaksTLS(request.Context(), request.URL.Host):
-		_ = response.Body.Close()
-		return nil, expectsTLS(request.URL.Host)
-	case err == nil:
-		return response, nil
-	case a.scheme == "http" && calls.IsCut(err) && speaksTLS(request.Context(), request.URL.Host):
+	refused := err == nil && response.StatusCode == http.StatusBadRequest && !response.ProtoAtLeast(1, 1)
+	if a.scheme == "http" && (refused || calls.IsCut(err)) && speaksTLS(request.Context(), request.URL.Host) {
+		if refused {
+			_ = response.Body.Close()
+		}
 		return nil, expectsTLS(request.URL.Host)
 	}
-	return nil, explained(request.URL.Host, err)
+	if err != nil {
+		return nil, explained(request.URL.Host, err)
+	}
+	return response, nil
 }
 
 // accessKey is an access's key in a context, so that requests carry their credentials.

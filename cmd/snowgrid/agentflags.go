@@ -22,13 +22,15 @@ import (
 // ./cmd/snowgrid config reference > docs/configuration-keys.md.
 type agentFlags struct {
 	settingsFlags
-	memberFlags
-	placementFlags
+	MemberName string `help:"Name of this member for people, in the status and the log: at most 63 letters, digits, dots, hyphens and underscores. Default: the host name." env:"SNOWGRID_MEMBER_NAME" placeholder:"NAME"`
+	Voters     int    `help:"Members that vote on the roster, if there are as many: 1, 3, 5 or 7. 5 survive two simultaneous failures; a new grid then has 2 backups. Default: the grid's setting, or 3." env:"SNOWGRID_VOTERS" placeholder:"COUNT"`
+	Zone       string `help:"Place of this member that fails as one, such as a rack or an availability zone. Copies and voters are spread over zones. Default: none." env:"SNOWGRID_ZONE" placeholder:"NAME"`
 	addressFlags
 	gossipFlags
-	debugFlags
+	Debug bool `help:"Serve /membership/debug/ to this machine: the state of gossip, and ways to pause or end the member. For tests." env:"SNOWGRID_DEBUG"`
 	storageFlags
-	identityFlags
+	IdentityCluster string `help:"Cluster of the set of the member's number, which tells sets of one name apart. Default: the grid's name." env:"SNOWGRID_IDENTITY_CLUSTER" placeholder:"NAME"`
+	IdentitySet     string `help:"Set in which the member has a number, 1, 2, 3 and so on, that it keeps in its data directory. After a restart it gets its earlier logical nodes back. Default: none, no number." env:"SNOWGRID_IDENTITY_SET" placeholder:"NAME"`
 	floorFlags
 	anchorFlags
 	opsFlags
@@ -113,23 +115,6 @@ func (f *addressFlags) apply(cfg *grid.Config) error {
 	return errors.Join(faults...)
 }
 
-// memberFlags describe the member to people.
-type memberFlags struct {
-	MemberName string `help:"Name of this member for people, in the status and the log: at most 63 letters, digits, dots, hyphens and underscores. Default: the host name." env:"SNOWGRID_MEMBER_NAME" placeholder:"NAME"`
-}
-
-// placementFlags sets the number of voters and the member's zone.
-type placementFlags struct {
-	Voters int    `help:"Members that vote on the roster, if there are as many: 1, 3, 5 or 7. 5 survive two simultaneous failures; a new grid then has 2 backups. Default: the grid's setting, or 3." env:"SNOWGRID_VOTERS" placeholder:"COUNT"`
-	Zone   string `help:"Place of this member that fails as one, such as a rack or an availability zone. Copies and voters are spread over zones. Default: none." env:"SNOWGRID_ZONE" placeholder:"NAME"`
-}
-
-// identityFlags name the set that the member has its number in.
-type identityFlags struct {
-	IdentityCluster string `help:"Cluster of the set of the member's number, which tells sets of one name apart. Default: the grid's name." env:"SNOWGRID_IDENTITY_CLUSTER" placeholder:"NAME"`
-	IdentitySet     string `help:"Set in which the member has a number, 1, 2, 3 and so on, that it keeps in its data directory. After a restart it gets its earlier logical nodes back. Default: none, no number." env:"SNOWGRID_IDENTITY_SET" placeholder:"NAME"`
-}
-
 // gossipFlags set the pace at which members probe each other.
 type gossipFlags struct {
 	GossipInterval time.Duration `help:"How often the member probes another one: 100ms to 60s. Default: 1s." env:"SNOWGRID_GOSSIP_INTERVAL" placeholder:"DURATION"`
@@ -173,22 +158,15 @@ type anchorFlags struct {
 	open func(dir string) (store.Store, error)
 }
 
-func (f *anchorFlags) apply(cfg *grid.Config) (err error) {
-	if cfg.Anchor, err = f.anchor(); err != nil {
-		return err
-	}
-	cfg.AnchorAhead = f.AnchorAhead
-	return nil
-}
-
-// anchor opens the anchor's store, nil for none.
-func (f *anchorFlags) anchor() (store.Store, error) {
+// apply opens the anchor's store.
+func (f *anchorFlags) apply(cfg *grid.Config) error {
 	dir, isFile := strings.CutPrefix(f.Anchor, "file:")
 	switch {
 	case f.Anchor == "":
-		return nil, nil
+		cfg.AnchorAhead = f.AnchorAhead // refused without an anchor
+		return nil
 	case !isFile || dir == "":
-		return nil, badValue("anchor", f.Anchor,
+		return badValue("anchor", f.Anchor,
 			"give file:DIR; only a program that embeds a member can set other stores (grid.Config.Anchor)")
 	}
 	open := f.open
@@ -197,9 +175,10 @@ func (f *anchorFlags) anchor() (store.Store, error) {
 	}
 	s, err := open(dir)
 	if err != nil {
-		return nil, badValue("anchor", f.Anchor, "%s", sentence(err))
+		return badValue("anchor", f.Anchor, "%s", sentence(err))
 	}
-	return s, nil
+	cfg.Anchor, cfg.AnchorAhead = s, f.AnchorAhead
+	return nil
 }
 
 // settingsFlags state the settings that the grid agrees on, and the number of members that
@@ -216,23 +195,17 @@ type settingsFlags struct {
 // so a negative number is a mistake.
 func (f *settingsFlags) apply(cfg *grid.Config) error {
 	cfg.Name, cfg.Expect, cfg.Partitions, cfg.Window = f.Name, f.Expect, f.Partitions, f.Window
-	if f.Backups != nil && (*f.Backups < 0 || *f.Backups > grid.MaxBackups) {
+	switch {
+	case f.Backups == nil: // 0 in cfg
+	case *f.Backups == 0:
+		cfg.Backups = grid.NoBackups
+	case *f.Backups < 0 || *f.Backups > grid.MaxBackups:
 		return badValue("backups", *f.Backups,
 			"give 0 for none, 1 to %d for as many backups, or omit it to use the grid's setting", grid.MaxBackups)
+	default:
+		cfg.Backups = *f.Backups
 	}
-	cfg.Backups = f.backups()
 	return nil
-}
-
-// backups returns the flag as grid.Config has it, where 0 is unset.
-func (f *settingsFlags) backups() int {
-	switch {
-	case f.Backups == nil:
-		return 0
-	case *f.Backups == 0:
-		return grid.NoBackups
-	}
-	return *f.Backups
 }
 
 // securityFlags are the member's keys and certificates. Secrets have the tag secret:
@@ -328,9 +301,4 @@ func (f *logFlags) logger(to streams) (*slog.Logger, *slog.LevelVar) {
 		return slog.New(slog.NewJSONHandler(to.err, options)), level
 	}
 	return slog.New(slog.NewTextHandler(to.err, options)), level
-}
-
-// debugFlags enable the paths for tests of a grid.
-type debugFlags struct {
-	Debug bool `help:"Serve /membership/debug/ to this machine: the state of gossip, and ways to pause or end the member. For tests." env:"SNOWGRID_DEBUG"`
 }

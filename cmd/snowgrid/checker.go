@@ -18,13 +18,21 @@ import (
 // A claim is one bit, kept until the end: 8 KiB per node and 65 seconds, about half a megabyte per
 // hour.
 type checker struct {
-	mu         sync.Mutex
-	claims     map[claimsKey]*claims
+	mu     sync.Mutex
+	claims map[claimsKey]*claims
+	found  verdict
+}
+
+// verdict is a checker's result so far.
+type verdict struct {
 	ids        uint64
 	duplicates uint64 // IDs that another stream may have returned too, or this one before
 	disorder   uint64 // IDs that are not larger than the one before them
 	findings   []string
 }
+
+// clean reports whether every ID was unique and every stream ascended.
+func (v verdict) clean() bool { return v.duplicates == 0 && v.disorder == 0 }
 
 // claimsKey identifies a time range in one logical node.
 type claimsKey struct {
@@ -70,7 +78,7 @@ func (c *checker) observe(s *checkedStream, ids []sequencer.ID) {
 	for _, id := range ids {
 		c.observeOne(s, id)
 	}
-	c.ids += uint64(len(ids))
+	c.found.ids += uint64(len(ids))
 }
 
 func (c *checker) observeOne(s *checkedStream, id sequencer.ID) {
@@ -78,7 +86,7 @@ func (c *checker) observeOne(s *checkedStream, id sequencer.ID) {
 	ms := parts.Time.UnixMilli()
 	switch {
 	case s.started && id <= s.last:
-		c.disorder++
+		c.found.disorder++
 		c.find("%s: %s got %d after %d", s.definition.Name(), s.holder, id, s.last)
 		s.owned = false // counts as a duplicate, since it may be one of this stream's own
 	case !s.started || ms != s.ms || parts.Node != s.node:
@@ -89,7 +97,7 @@ func (c *checker) observeOne(s *checkedStream, id sequencer.ID) {
 		}
 	}
 	if !s.owned {
-		c.duplicates++
+		c.found.duplicates++
 	}
 	s.started, s.last, s.ms, s.node = true, id, ms, parts.Node
 }
@@ -105,23 +113,13 @@ func (c *checker) claimsOf(name string, node sequencer.NodeID, ms int64) *claims
 }
 
 func (c *checker) find(format string, args ...any) {
-	if len(c.findings) < findingsMax {
-		c.findings = append(c.findings, fmt.Sprintf(format, args...))
+	if len(c.found.findings) < findingsMax {
+		c.found.findings = append(c.found.findings, fmt.Sprintf(format, args...))
 	}
 }
-
-// verdict is a checker's result so far.
-type verdict struct {
-	ids, duplicates, disorder uint64
-	findings                  []string
-}
-
-// clean reports whether every ID was unique and every stream ascended.
-func (v verdict) clean() bool { return v.duplicates == 0 && v.disorder == 0 }
 
 func (c *checker) verdict() verdict {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return verdict{ids: c.ids, duplicates: c.duplicates, disorder: c.disorder,
-		findings: c.findings[:len(c.findings):len(c.findings)]}
+	return c.found
 }

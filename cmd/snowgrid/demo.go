@@ -168,29 +168,24 @@ func (d *demo) start(ctx context.Context, root string) error {
 // createSequencers creates a handle on every sequencer for every member and client.
 func (d *demo) createSequencers(ctx context.Context) error {
 	for _, name := range demoNames {
-		for i, m := range d.members {
-			if err := d.addStream(ctx, m, memberName(i), name); err != nil {
-				return err
+		for i := range demoMembers + demoClients {
+			var from holder
+			called := memberName(i)
+			if i < demoMembers {
+				from = d.members[i]
+			} else {
+				from, called = d.clients[i-demoMembers], "client "+strconv.Itoa(i-demoMembers+1)
 			}
-		}
-		for i, c := range d.clients {
-			if err := d.addStream(ctx, c, "client "+strconv.Itoa(i+1), name); err != nil {
-				return err
+			handle, err := from.CreateSequencer(ctx, name, sequencer.Config{})
+			if err != nil {
+				return fmt.Errorf("%s: create %s: %w", called, name, err)
 			}
+			d.flow.add(called, handle)
 		}
 	}
 	d.screen.say(fmt.Sprintf(
 		"%d members and %d clients share the sequencers %q. Each has its own logical node in each sequencer.",
 		len(d.members), len(d.clients), demoNames))
-	return nil
-}
-
-func (d *demo) addStream(ctx context.Context, from holder, holder, name string) error {
-	handle, err := from.CreateSequencer(ctx, name, sequencer.Config{})
-	if err != nil {
-		return fmt.Errorf("%s: create %s: %w", holder, name, err)
-	}
-	d.flow.add(holder, handle)
 	return nil
 }
 

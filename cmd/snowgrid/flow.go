@@ -27,10 +27,8 @@ type flow struct {
 	ended   time.Time
 	longest atomic.Int64 // longest call of Next, ns
 	running sync.WaitGroup
-
-	mu     sync.Mutex
-	ending map[string]bool // holders that may end their streams early
-	errs   []error
+	ending  sync.Map // holders that may end their streams early
+	errs    []error  // of each stream
 }
 
 // stream is one handle's IDs.
@@ -46,7 +44,7 @@ type nexter interface {
 }
 
 func newFlow() *flow {
-	return &flow{checker: newChecker(), ending: map[string]bool{}}
+	return &flow{checker: newChecker()}
 }
 
 // add adds a stream for a handle. All streams are added before run.
@@ -59,13 +57,11 @@ func (f *flow) add(holder string, handle nexter) {
 
 // run starts the streams, which end with ctx.
 func (f *flow) run(ctx context.Context) {
-	f.began = time.Now()
-	for _, s := range f.streams {
+	f.began, f.errs = time.Now(), make([]error, len(f.streams))
+	for i, s := range f.streams {
 		f.running.Go(func() {
 			if err := f.pump(ctx, s); err != nil {
-				f.mu.Lock()
-				defer f.mu.Unlock()
-				f.errs = append(f.errs, fmt.Errorf("%s, %s: %w", s.definition.Name(), s.holder, err))
+				f.errs[i] = fmt.Errorf("%s, %s: %w", s.definition.Name(), s.holder, err)
 			}
 		})
 	}
@@ -79,17 +75,7 @@ func (f *flow) wait() error {
 }
 
 // expectEnd records that a holder's streams are about to end.
-func (f *flow) expectEnd(holder string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.ending[holder] = true
-}
-
-func (f *flow) mayEnd(holder string) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.ending[holder]
-}
+func (f *flow) expectEnd(holder string) { f.ending.Store(holder, true) }
 
 // pump takes and checks the IDs of one stream until ctx ends.
 func (f *flow) pump(ctx context.Context, s *stream) error {
@@ -111,11 +97,11 @@ func (f *flow) pump(ctx context.Context, s *stream) error {
 			ids = append(ids, id)
 		}
 		f.checker.observe(&s.checkedStream, ids)
+		_, mayEnd := f.ending.Load(s.holder)
 		switch {
-		case err == nil && ctx.Err() == nil:
-		case ctx.Err() != nil, f.mayEnd(s.holder) && errors.Is(err, sequencer.ErrClosed):
+		case ctx.Err() != nil, mayEnd && errors.Is(err, sequencer.ErrClosed):
 			return nil
-		default:
+		case err != nil:
 			return err
 		}
 		select {
