@@ -41,9 +41,8 @@ type release struct {
 	env     []string // of the go command
 	targets []target
 
-	digest   string   // of the image's index, once made
-	licences []byte   // texts of all modules, once collected
-	pages    []member // the manual and the completion scripts, once made
+	digest string   // of the image's index, once made
+	pages  []member // the manual and the completion scripts, once made
 }
 
 func (r *release) number() string { return strings.TrimPrefix(r.version, "v") }

@@ -40,7 +40,7 @@ func (r *release) manual() (out []member, err error) {
 			if err != nil {
 				return nil, err
 			}
-			out = append(out, member{completion(p.name, shell), 0o644, script})
+			out = append(out, member{completion(p, shell), 0o644, 0, script})
 		}
 	}
 	pages, err := filesBelow(dir)
@@ -56,13 +56,13 @@ func (r *release) manual() (out []member, err error) {
 }
 
 // print runs a program on this machine, in the release's version, and returns its output.
-func (r *release) print(p program, args ...string) ([]byte, error) {
+func (r *release) print(p string, args ...string) ([]byte, error) {
 	var out bytes.Buffer
-	at := modulePath + "/cmd/" + p.name + "@" + r.version
+	at := modulePath + "/cmd/" + p + "@" + r.version
 	c := exec.Command("go", append([]string{"run", "-trimpath", at}, args...)...)
 	c.Dir, c.Env, c.Stdout, c.Stderr = r.temp, r.env, &out, os.Stderr
 	if err := c.Run(); err != nil {
-		return nil, fmt.Errorf("%s %s: %w", p.name, args[0], err)
+		return nil, fmt.Errorf("%s %s: %w", p, args[0], err)
 	}
 	return out.Bytes(), nil
 }

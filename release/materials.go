@@ -2,15 +2,12 @@ package main
 
 import (
 	"debug/buildinfo"
-	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
-	"slices"
 	"time"
 
 	cyclonedx "github.com/CycloneDX/cyclonedx-go"
@@ -25,7 +22,7 @@ func (r *release) materials() error {
 			if err != nil {
 				return err
 			}
-			name := fmt.Sprintf("%s_%s_%s_%s.cdx.json", p.name, r.number(), t.os, t.label())
+			name := fmt.Sprintf("%s_%s_%s_%s.cdx.json", p, r.number(), t.os, t.label())
 			err = r.write(name, func(w io.Writer) error {
 				return cyclonedx.NewBOMEncoder(w, cyclonedx.BOMFileFormatJSON).SetPretty(true).Encode(bom)
 			})
@@ -37,13 +34,13 @@ func (r *release) materials() error {
 	return nil
 }
 
-func (r *release) billOf(p program, t target) (*cyclonedx.BOM, error) {
+func (r *release) billOf(p string, t target) (*cyclonedx.BOM, error) {
 	info, err := buildinfo.ReadFile(r.built(p, t))
 	if err != nil {
 		return nil, err
 	}
 	if info.Main.Version != r.version {
-		return nil, fmt.Errorf("%s for %s has the version %s, not %s", p.name, t, info.Main.Version, r.version)
+		return nil, fmt.Errorf("%s for %s has the version %s, not %s", p, t, info.Main.Version, r.version)
 	}
 	digest, err := fileSum(r.built(p, t))
 	if err != nil {
@@ -51,7 +48,7 @@ func (r *release) billOf(p program, t target) (*cyclonedx.BOM, error) {
 	}
 	bom := cyclonedx.NewBOM()
 	main, components := modulesOf(info)
-	main.Type, main.Name = cyclonedx.ComponentTypeApplication, p.name
+	main.Type, main.Name = cyclonedx.ComponentTypeApplication, p
 	main.Hashes = &[]cyclonedx.Hash{{Algorithm: cyclonedx.HashAlgoSHA256, Value: digest}}
 	bom.Metadata = &cyclonedx.Metadata{Timestamp: r.time.Format(time.RFC3339), Component: &main}
 	bom.Components = &components
@@ -81,9 +78,13 @@ func component(m debug.Module) cyclonedx.Component {
 
 // provenance writes how the files were made, as an in-toto statement in the SLSA form, version 1.
 func (r *release) provenance() error {
-	subjects, err := r.digests()
+	sums, err := r.sums()
 	if err != nil {
 		return err
+	}
+	var subjects []map[string]any
+	for _, s := range sums {
+		subjects = append(subjects, map[string]any{"name": s.name, "digest": map[string]string{"sha256": s.sum}})
 	}
 	inputs := []map[string]any{{"uri": "git+" + homepage + "@refs/tags/" + r.version,
 		"digest": map[string]string{"gitCommit": r.commit}}}
@@ -115,35 +116,5 @@ func (r *release) provenance() error {
 			"runDetails": map[string]any{"builder": map[string]any{"id": homepage + "/blob/main/release"}},
 		},
 	}
-	return r.write("provenance.intoto.json", func(w io.Writer) error {
-		out := json.NewEncoder(w)
-		out.SetIndent("", "  ")
-		return out.Encode(statement)
-	})
-}
-
-// digests returns the files so far with their checksums, by name.
-func (r *release) digests() (out []map[string]any, err error) {
-	names, err := filesOf(r.out)
-	if err != nil {
-		return nil, err
-	}
-	for _, name := range names {
-		sum, err := fileSum(filepath.Join(r.out, name))
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, map[string]any{"name": name, "digest": map[string]string{"sha256": sum}})
-	}
-	return out, nil
-}
-
-// filesOf returns the file names in a directory, sorted.
-func filesOf(dir string) (names []string, err error) {
-	entries, err := os.ReadDir(dir)
-	for _, e := range entries {
-		names = append(names, e.Name())
-	}
-	slices.Sort(names)
-	return names, err
+	return r.writeJSON("provenance.intoto.json", statement)
 }

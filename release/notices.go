@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"debug/buildinfo"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -18,9 +19,6 @@ var licenceFile = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice|patents)([
 
 // notices returns the licence texts for all modules in the programs, and for Go itself.
 func (r *release) notices() ([]byte, error) {
-	if r.licences != nil {
-		return r.licences, nil
-	}
 	dirs := map[string]string{} // by module and version
 	for _, t := range r.targets {
 		for _, p := range programs {
@@ -47,12 +45,7 @@ func (r *release) notices() ([]byte, error) {
 	dirs["Go standard library"] = goroot
 	var out bytes.Buffer
 	fmt.Fprintln(&out, "The programs of snowgrid contain these modules, under these licences.")
-	var names []string
-	for name := range dirs {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(dirs)) {
 		texts, err := licenceTexts(dirs[name])
 		if err != nil {
 			return nil, err
@@ -65,8 +58,7 @@ func (r *release) notices() ([]byte, error) {
 			fmt.Fprintf(&out, "%s\n%s\n", strings.Repeat("-", 80), bytes.TrimSpace(text))
 		}
 	}
-	r.licences = out.Bytes()
-	return r.licences, nil
+	return out.Bytes(), nil
 }
 
 // licenceTexts returns the licence files in a directory, by name.

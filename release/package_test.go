@@ -106,7 +106,7 @@ func (in installation) hasManual(format string) {
 	pages := []string{"man/snowgrid-next.1", "man/snowgrid-serve-repair.1"}
 	for _, p := range programs {
 		for _, shell := range shells {
-			pages = append(pages, completion(p.name, shell))
+			pages = append(pages, completion(p, shell))
 		}
 	}
 	if format == "deb" {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"compress/gzip"
 	"fmt"
 	"io"
 	"os"
@@ -82,7 +81,7 @@ func (r *release) contents(t target, format string) (out files.Contents, err err
 			FileInfo: &files.ContentFileInfo{Owner: "root", Group: "root", Mode: mode, MTime: r.time}})
 	}
 	for _, p := range programs {
-		add(r.built(p, t), "/usr/bin/"+p.name, files.TypeFile, 0o755)
+		add(r.built(p, t), "/usr/bin/"+p, files.TypeFile, 0o755)
 	}
 	unit, err := os.ReadFile(filepath.Join(r.source, "deploy", "systemd", "snowgrid.service"))
 	if err != nil {
@@ -122,14 +121,16 @@ func (r *release) contents(t target, format string) (out files.Contents, err err
 		return nil, err
 	}
 	if format == "deb" {
-		pages = append(pages[:len(pages):len(pages)], member{"changelog.Debian", 0o644, r.debianChangelog()})
+		pages = append(pages[:len(pages):len(pages)], member{"changelog.Debian", 0o644, 0, r.debianChangelog()})
 	}
 	for _, page := range pages {
 		data := page.data
 		if file := installed(page.name, format); path.Ext(file) == ".gz" {
-			if data, err = gzipped(data); err != nil {
+			var buf bytes.Buffer
+			if err := gzipped(&buf, func(w io.Writer) error { _, err := w.Write(page.data); return err }); err != nil {
 				return nil, err
 			}
+			data = buf.Bytes()
 		}
 		at, err := r.scratch(format+"/"+page.name, data)
 		if err != nil {
@@ -144,22 +145,6 @@ func (r *release) contents(t target, format string) (out files.Contents, err err
 func (r *release) debianChangelog() []byte {
 	const entry = "snowgrid (%s) stable; urgency=medium\n\n  * See CHANGELOG.md in this directory.\n\n -- %s  %s\n"
 	return fmt.Appendf(nil, entry, r.number(), maintainer, r.time.UTC().Format(time.RFC1123Z))
-}
-
-// gzipped compresses a file the same way each time: without a name and a time.
-func gzipped(data []byte) ([]byte, error) {
-	var buf bytes.Buffer
-	w, err := gzip.NewWriterLevel(&buf, gzip.BestCompression)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := w.Write(data); err != nil {
-		return nil, err
-	}
-	if err := w.Close(); err != nil {
-		return nil, err
-	}
-	return buf.Bytes(), nil
 }
 
 // scratch writes a file that a package takes, and returns its path.

@@ -5,6 +5,8 @@ import (
 	"archive/zip"
 	"bytes"
 	"compress/gzip"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -58,14 +60,12 @@ func selectTargets(names []string) ([]target, error) {
 	return out, nil
 }
 
-// program is a released command, below cmd in the directory with its name.
-type program struct{ name string }
-
-var programs = []program{{"snowgrid"}, {"snowgrid-serve"}}
+// programs are the released commands, below cmd in the directories with their names.
+var programs = []string{"snowgrid", "snowgrid-serve"}
 
 // built returns the path to a program that was built for a platform.
-func (r *release) built(p program, t target) string {
-	return filepath.Join(r.temp, "built", t.os+"_"+t.label(), p.name+t.exe())
+func (r *release) built(p string, t target) string {
+	return filepath.Join(r.temp, "built", t.os+"_"+t.label(), p+t.exe())
 }
 
 // programs builds each program for each platform, and then an archive with both and all licences.
@@ -88,12 +88,12 @@ func (r *release) programs() error {
 // compile builds a program as `go install` does from its tag. So anyone can make the same bytes:
 //
 //	CGO_ENABLED=0 go install -trimpath -ldflags '-s -w' github.com/snowgrid/snowgrid/cmd/snowgrid@v1.2.3
-func (r *release) compile(p program, t target) error {
-	c := exec.Command("go", "install", "-trimpath", "-ldflags", "-s -w", modulePath+"/cmd/"+p.name+"@"+r.version)
+func (r *release) compile(p string, t target) error {
+	c := exec.Command("go", "install", "-trimpath", "-ldflags", "-s -w", modulePath+"/cmd/"+p+"@"+r.version)
 	c.Dir, c.Stderr = r.temp, os.Stderr
 	c.Env = append(slices.Clone(r.env), "GOOS="+t.os, "GOARCH="+t.arch, "GOARM="+t.arm)
 	if err := c.Run(); err != nil {
-		return fmt.Errorf("%s for %s: %w", p.name, t, err)
+		return fmt.Errorf("%s for %s: %w", p, t, err)
 	}
 	dir := filepath.Join(r.temp, "path", "bin")
 	if t.os != runtime.GOOS || t.arch != runtime.GOARCH {
@@ -102,7 +102,7 @@ func (r *release) compile(p program, t target) error {
 	if err := os.MkdirAll(filepath.Dir(r.built(p, t)), 0o755); err != nil {
 		return err
 	}
-	return os.Rename(filepath.Join(dir, p.name+t.exe()), r.built(p, t))
+	return os.Rename(filepath.Join(dir, p+t.exe()), r.built(p, t))
 }
 
 // goEnvironment returns the environment of the go command: it takes the release's own modules from the local
@@ -123,11 +123,12 @@ func goEnvironment(temp, source string) ([]string, error) {
 		"GIT_CONFIG_VALUE_0=https://"+modulePath), nil
 }
 
-// member is a file in an archive.
+// member is a file in an archive, or with a name that ends with a slash a directory.
 type member struct {
-	name string
-	mode int64
-	data []byte
+	name  string
+	mode  int64
+	owner int // user and group
+	data  []byte
 }
 
 // filesBelow returns all files below a directory in lexical order, with their paths in it.
@@ -141,7 +142,7 @@ func filesBelow(dir string) (files []member, err error) {
 			return err
 		}
 		data, err := os.ReadFile(path)
-		files = append(files, member{filepath.ToSlash(name), 0o644, data})
+		files = append(files, member{filepath.ToSlash(name), 0o644, 0, data})
 		return err
 	})
 	return files, err
@@ -154,13 +155,13 @@ func (r *release) texts() (out []member, err error) {
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, member{name, 0o644, data})
+		out = append(out, member{name, 0o644, 0, data})
 	}
 	notices, err := r.notices()
 	if err != nil {
 		return nil, err
 	}
-	return append(out, member{"THIRD-PARTY-LICENSES.txt", 0o644, notices}), nil
+	return append(out, member{"THIRD-PARTY-LICENSES.txt", 0o644, 0, notices}), nil
 }
 
 // archive writes both programs, the texts, the manual and the completion scripts for a platform.
@@ -179,7 +180,7 @@ func (r *release) archive(t target) error {
 		if err != nil {
 			return err
 		}
-		files = append(files, member{p.name + t.exe(), 0o755, data})
+		files = append(files, member{p + t.exe(), 0o755, 0, data})
 	}
 	base := fmt.Sprintf("snowgrid_%s_%s_%s", r.number(), t.os, t.label())
 	if t.os == "windows" {
@@ -197,23 +198,37 @@ func (r *release) write(name string, fill func(w io.Writer) error) (err error) {
 	return os.WriteFile(filepath.Join(r.out, name), buf.Bytes(), 0o644)
 }
 
-// tarGz writes files below a directory, with the commit's time and no owner.
-func (r *release) tarGz(w io.Writer, dir string, files []member) error {
+// writeJSON creates a release file with a value in JSON.
+func (r *release) writeJSON(name string, value any) error {
+	return r.write(name, func(w io.Writer) error {
+		out := json.NewEncoder(w)
+		out.SetIndent("", "  ")
+		return out.Encode(value)
+	})
+}
+
+// gzipped compresses what fill writes the same way each time: without a name and a time.
+func gzipped(w io.Writer, fill func(w io.Writer) error) error {
 	z, err := gzip.NewWriterLevel(w, gzip.BestCompression)
 	if err != nil {
 		return err
 	}
-	if err := r.tar(z, dir, files); err != nil {
-		return err
-	}
-	return z.Close()
+	return errors.Join(fill(z), z.Close())
+}
+
+// tarGz writes files below a directory, with the commit's time.
+func (r *release) tarGz(w io.Writer, dir string, files []member) error {
+	return gzipped(w, func(w io.Writer) error { return r.tar(w, dir, files) })
 }
 
 func (r *release) tar(w io.Writer, dir string, files []member) error {
 	out := tar.NewWriter(w)
 	for _, f := range files {
 		header := &tar.Header{Name: strings.TrimPrefix(dir+"/"+f.name, "/"), Mode: f.mode, Size: int64(len(f.data)),
-			ModTime: r.time, Format: tar.FormatPAX, Typeflag: tar.TypeReg}
+			ModTime: r.time, Uid: f.owner, Gid: f.owner, Format: tar.FormatPAX, Typeflag: tar.TypeReg}
+		if strings.HasSuffix(f.name, "/") {
+			header.Typeflag = tar.TypeDir
+		}
 		if err := out.WriteHeader(header); err != nil {
 			return err
 		}

@@ -1,12 +1,8 @@
 package main
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -86,23 +82,15 @@ func (r *release) recipes() error {
 	if err != nil {
 		return err
 	}
-	return r.write("snowgrid.json", func(w io.Writer) error {
-		out := json.NewEncoder(w)
-		out.SetIndent("", "  ")
-		return out.Encode(map[string]any{
-			"version": r.number(), "description": summary, "homepage": homepage, "license": licence,
-			"architecture": map[string]any{"64bit": map[string]any{"url": a.URL, "hash": a.Sum, "extract_dir": base}},
-			"bin":          []string{"snowgrid.exe", "snowgrid-serve.exe"},
-		})
+	return r.writeJSON("snowgrid.json", map[string]any{
+		"version": r.number(), "description": summary, "homepage": homepage, "license": licence,
+		"architecture": map[string]any{"64bit": map[string]any{"url": a.URL, "hash": a.Sum, "extract_dir": base}},
+		"bin":          []string{"snowgrid.exe", "snowgrid-serve.exe"},
 	})
 }
 
 // published returns a file's address on the release page, and its checksum.
 func (r *release) published(name string) (archive, error) {
-	data, err := os.ReadFile(filepath.Join(r.out, name))
-	if err != nil {
-		return archive{}, err
-	}
-	sum := sha256.Sum256(data)
-	return archive{URL: homepage + "/releases/download/" + r.version + "/" + name, Sum: hex.EncodeToString(sum[:])}, nil
+	sum, err := fileSum(filepath.Join(r.out, name))
+	return archive{URL: homepage + "/releases/download/" + r.version + "/" + name, Sum: sum}, err
 }

@@ -36,19 +36,42 @@ func fileSum(path string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
+// filesOf returns the file names in a directory, sorted.
+func filesOf(dir string) (names []string, err error) {
+	entries, err := os.ReadDir(dir)
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names, err
+}
+
+type checksum struct{ name, sum string }
+
+// sums returns the checksums of the files so far, by name.
+func (r *release) sums() (out []checksum, err error) {
+	names, err := filesOf(r.out)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		sum, err := fileSum(filepath.Join(r.out, name))
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, checksum{name, sum})
+	}
+	return out, nil
+}
+
 // checksums writes each file's checksum, and signs them if there is a key.
 func (r *release) checksums(keyFile string) error {
-	names, err := filesOf(r.out)
+	sums, err := r.sums()
 	if err != nil {
 		return err
 	}
 	var buf bytes.Buffer
-	for _, name := range names {
-		sum, err := fileSum(filepath.Join(r.out, name))
-		if err != nil {
-			return err
-		}
-		fmt.Fprintf(&buf, "%s  %s\n", sum, name)
+	for _, s := range sums {
+		fmt.Fprintf(&buf, "%s  %s\n", s.sum, s.name)
 	}
 	if err := r.write(sumsName, func(w io.Writer) error { _, err := w.Write(buf.Bytes()); return err }); err != nil {
 		return err
