@@ -28,12 +28,23 @@ func operations(status reflect.Type) []operation {
 		membershipOperations)
 }
 
+// post returns a call with the body In and the reply Out.
+func post[In, Out any](path, id, tag, summary, about string) operation {
+	return operation{method: http.MethodPost, path: path, id: id, tag: tag, summary: summary,
+		in: reflect.TypeFor[In](), replies: ok[Out](about)}
+}
+
+// list returns a call in two forms: as a GET with fields of In in the query, and as a POST.
+func list[In, Out any](path, what, tag, summary, about string, query ...string) []operation {
+	get := operation{method: http.MethodGet, path: path, id: "list" + what, tag: tag, summary: summary, query: query,
+		queried: reflect.TypeFor[In](), replies: ok[Out](about)}
+	return []operation{get, post[In, Out](path, "post"+what, tag, summary, about)}
+}
+
 var idOperations = []operation{
-	{method: http.MethodPost, path: wire.PathIDs, id: "createIDs", tag: "ids", summary: "New IDs from a sequencer",
-		in: reflect.TypeFor[wire.IDsRequest](), replies: ok[wire.IDsResponse]("The IDs.")},
-	{method: http.MethodPost, path: wire.PathGrants, id: "renewGrant", tag: "ids",
-		summary: "A grant for a generator in any language, or its renewal",
-		in:      reflect.TypeFor[wire.GrantRequest](), replies: ok[wire.GrantResponse]("The grant.")},
+	post[wire.IDsRequest, wire.IDsResponse](wire.PathIDs, "createIDs", "ids", "New IDs from a sequencer", "The IDs."),
+	post[wire.GrantRequest, wire.GrantResponse](wire.PathGrants, "renewGrant", "ids",
+		"A grant for a generator in any language, or its renewal", "The grant."),
 	{method: http.MethodDelete, path: wire.PathGrants, id: "releaseGrant", tag: "ids", summary: "Release a grant",
 		in: reflect.TypeFor[wire.GrantRelease](), replies: ok[wire.GrantReleased]("The grant is released.")},
 }
@@ -68,56 +79,36 @@ func gridOperations(status reflect.Type) []operation {
 		{method: http.MethodPost, path: wire.PathStatus, id: "postStatus", tag: "grid",
 			summary: "The grid's state, or the answering member's part",
 			in:      reflect.TypeFor[wire.StatusRequest](), replies: state},
-		{method: http.MethodPost, path: wire.PathSettings, id: "changeSettings", tag: "grid",
-			summary: "The grid's settings, and changes, for which callers need the role admin",
-			in:      reflect.TypeFor[wire.SettingsRequest](), replies: ok[wire.SettingsResponse]("The settings.")},
+		post[wire.SettingsRequest, wire.SettingsResponse](wire.PathSettings, "changeSettings", "grid",
+			"The grid's settings, and changes, for which callers need the role admin", "The settings."),
 	}
 }
 
-var sequencerOperations = []operation{
-	{method: http.MethodGet, path: wire.PathSequencers, id: "listSequencers", tag: "sequencers",
-		summary: "Sequencers by name, a page at a time", query: []string{"prefix", "after", "limit", "busiest", "destroyed"},
-		queried: reflect.TypeFor[wire.SequencersRequest](), replies: ok[wire.SequencersResponse]("The page.")},
-	{method: http.MethodPost, path: wire.PathSequencers, id: "postSequencers", tag: "sequencers",
-		summary: "Sequencers by name, a page at a time", in: reflect.TypeFor[wire.SequencersRequest](),
-		replies: ok[wire.SequencersResponse]("The page.")},
-	{method: http.MethodGet, path: wire.PathHolders, id: "listHolders", tag: "sequencers",
-		summary: "A sequencer's holders, a page at a time", query: []string{"name", "after", "limit"},
-		queried: reflect.TypeFor[wire.HoldersRequest](), replies: ok[wire.HoldersResponse]("The page.")},
-	{method: http.MethodPost, path: wire.PathHolders, id: "postHolders", tag: "sequencers",
-		summary: "A sequencer's holders, a page at a time", in: reflect.TypeFor[wire.HoldersRequest](),
-		replies: ok[wire.HoldersResponse]("The page.")},
-	{method: http.MethodPost, path: wire.PathDestroy, id: "destroySequencer", tag: "sequencers",
-		summary: "Destroy a sequencer for all holders", in: reflect.TypeFor[wire.DestroyRequest](),
-		replies: ok[wire.Done]("It is destroyed.")},
-}
+var sequencerOperations = slices.Concat(
+	list[wire.SequencersRequest, wire.SequencersResponse](wire.PathSequencers, "Sequencers", "sequencers",
+		"Sequencers by name, a page at a time", "The page.", "prefix", "after", "limit", "busiest", "destroyed"),
+	list[wire.HoldersRequest, wire.HoldersResponse](wire.PathHolders, "Holders", "sequencers",
+		"A sequencer's holders, a page at a time", "The page.", "name", "after", "limit"),
+	[]operation{post[wire.DestroyRequest, wire.Done](wire.PathDestroy, "destroySequencer", "sequencers",
+		"Destroy a sequencer for all holders", "It is destroyed.")},
+)
 
-var numberOperations = []operation{
-	{method: http.MethodGet, path: wire.PathIdentity, id: "listNumbers", tag: "numbers",
-		summary: "Sets of numbers, and one set's processes", query: []string{"cluster", "name", "after"},
-		queried: reflect.TypeFor[wire.IdentityListRequest](), replies: ok[wire.IdentityListResponse]("The sets.")},
-	{method: http.MethodPost, path: wire.PathIdentity, id: "postNumbers", tag: "numbers",
-		summary: "Sets of numbers, and one set's processes", in: reflect.TypeFor[wire.IdentityListRequest](),
-		replies: ok[wire.IdentityListResponse]("The sets.")},
-	{method: http.MethodPost, path: wire.PathIdentityNext, id: "nextNumber", tag: "numbers",
-		summary: "A set's next number", in: reflect.TypeFor[wire.IdentityNextRequest](),
-		replies: ok[wire.IdentityNextResponse]("The number; it is not allocated.")},
-	{method: http.MethodPost, path: wire.PathIdentityApply, id: "applyForNumber", tag: "numbers",
-		summary: "Apply for a number in a set", in: reflect.TypeFor[wire.IdentityApplyRequest](),
-		replies: ok[wire.IdentityApplyResponse]("The process has the number.")},
-	{method: http.MethodPost, path: wire.PathIdentityRegister, id: "registerNumber", tag: "numbers",
-		summary: "Register a process under its number", in: reflect.TypeFor[wire.IdentityRegisterRequest](),
-		replies: ok[wire.IdentityRegisterResponse]("The registration.")},
-	{method: http.MethodPost, path: wire.PathIdentityClean, id: "cleanNumbers", tag: "numbers",
-		summary: "Remove the numbers whose processes are gone", in: reflect.TypeFor[wire.IdentityCleanRequest](),
-		replies: ok[wire.IdentityCleanResponse]("The removed numbers.")},
-	{method: http.MethodPost, path: wire.PathIdentityDrop, id: "dropNumbers", tag: "numbers",
-		summary: "Remove a set without numbers", in: reflect.TypeFor[wire.IdentityDropRequest](),
-		replies: ok[wire.IdentityDropResponse]("The set is removed.")},
-	{method: http.MethodPost, path: wire.PathIdentityImport, id: "importNumbers", tag: "numbers",
-		summary: "Raise a set's next number, and import numbers", in: reflect.TypeFor[wire.IdentityImportRequest](),
-		replies: ok[wire.IdentityImportResponse]("The set after it.")},
-}
+var numberOperations = append(
+	list[wire.IdentityListRequest, wire.IdentityListResponse](wire.PathIdentity, "Numbers", "numbers",
+		"Sets of numbers, and one set's processes", "The sets.", "cluster", "name", "after"),
+	post[wire.IdentityNextRequest, wire.IdentityNextResponse](wire.PathIdentityNext, "nextNumber", "numbers",
+		"A set's next number", "The number; it is not allocated."),
+	post[wire.IdentityApplyRequest, wire.IdentityApplyResponse](wire.PathIdentityApply, "applyForNumber", "numbers",
+		"Apply for a number in a set", "The process has the number."),
+	post[wire.IdentityRegisterRequest, wire.IdentityRegisterResponse](wire.PathIdentityRegister, "registerNumber",
+		"numbers", "Register a process under its number", "The registration."),
+	post[wire.IdentityCleanRequest, wire.IdentityCleanResponse](wire.PathIdentityClean, "cleanNumbers", "numbers",
+		"Remove the numbers whose processes are gone", "The removed numbers."),
+	post[wire.IdentityDropRequest, wire.IdentityDropResponse](wire.PathIdentityDrop, "dropNumbers", "numbers",
+		"Remove a set without numbers", "The set is removed."),
+	post[wire.IdentityImportRequest, wire.IdentityImportResponse](wire.PathIdentityImport, "importNumbers", "numbers",
+		"Raise a set's next number, and import numbers", "The set after it."),
+)
 
 // LeavingNode is the part of a [membership.Node] that a member reads which is to leave.
 type LeavingNode struct {
@@ -129,9 +120,8 @@ var membershipOperations = []operation{
 		summary: "The number of members that gossip sees", replies: ok[int]("The number.")},
 	{method: http.MethodGet, path: membership.PathNodes, id: "listMembers", tag: "membership",
 		summary: "The members that gossip sees", replies: ok[[]membership.Node]("The members, ascending by id.")},
-	{method: http.MethodPost, path: membership.PathSubscribe, id: "subscribe", tag: "membership",
-		summary: "Join the member at an address", in: reflect.TypeFor[membership.Node](),
-		replies: ok[membership.Subscribed]("The members after it.")},
+	post[membership.Node, membership.Subscribed](membership.PathSubscribe, "subscribe", "membership",
+		"Join the member at an address", "The members after it."),
 	{method: http.MethodPost, path: membership.PathUnsubscribe, id: "unsubscribe", tag: "membership",
 		summary: "Have this member leave the grid, and end", in: reflect.TypeFor[LeavingNode](), bodyless: true,
 		replies: ok[bool]("true: it leaves.")},
