@@ -32,10 +32,8 @@ type configFile struct {
 	err    error
 }
 
-// Validate implements kong.Resolver.
 func (c *configFile) Validate(*kong.Application) error { return nil }
 
-// Resolve implements kong.Resolver.
 func (c *configFile) Resolve(ctx *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
 	if !c.read {
 		c.read = true
@@ -112,10 +110,8 @@ type configError struct {
 	err  error
 }
 
-// Error implements error.
 func (e *configError) Error() string { return fmt.Sprintf("--config %s: %v", e.path, e.err) }
 
-// Unwrap returns the mistake.
 func (e *configError) Unwrap() error { return e.err }
 
 // parseConfig returns a configuration's values by flag name, and their keys in the file.

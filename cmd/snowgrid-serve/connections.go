@@ -63,7 +63,6 @@ func newLimitedListener(ln net.Listener, limit int, log *slog.Logger) *limitedLi
 	return &limitedListener{Listener: ln, limit: limit, log: log, open: map[*limitedConn]struct{}{}}
 }
 
-// Accept implements net.Listener.
 func (l *limitedListener) Accept() (net.Conn, error) {
 	for {
 		conn, err := l.Listener.Accept()
@@ -141,7 +140,6 @@ type limitedConn struct {
 
 func (c *limitedConn) touch() { c.active.Store(int64(time.Since(processBegan))) }
 
-// Read implements net.Conn.
 func (c *limitedConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	if n > 0 {
@@ -150,7 +148,6 @@ func (c *limitedConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Write implements net.Conn.
 func (c *limitedConn) Write(p []byte) (int, error) {
 	n, err := c.Conn.Write(p)
 	if n > 0 {
@@ -167,7 +164,6 @@ func (c *limitedConn) CloseWrite() error {
 	return errors.ErrUnsupported
 }
 
-// Close implements net.Conn.
 func (c *limitedConn) Close() error {
 	c.listener.mu.Lock()
 	delete(c.listener.open, c)

@@ -39,21 +39,18 @@ func (h *healthChecks) update() {
 	}
 }
 
-// Check implements grpc_health_v1.HealthServer.
 func (h *healthChecks) Check(ctx context.Context,
 	in *grpc_health_v1.HealthCheckRequest) (*grpc_health_v1.HealthCheckResponse, error) {
 	h.update()
 	return h.Server.Check(ctx, in)
 }
 
-// List implements grpc_health_v1.HealthServer.
 func (h *healthChecks) List(ctx context.Context,
 	in *grpc_health_v1.HealthListRequest) (*grpc_health_v1.HealthListResponse, error) {
 	h.update()
 	return h.Server.List(ctx, in)
 }
 
-// Watch implements grpc_health_v1.HealthServer.
 func (h *healthChecks) Watch(in *grpc_health_v1.HealthCheckRequest, to grpc_health_v1.Health_WatchServer) error {
 	h.update()
 	ctx, cancel := context.WithCancel(to.Context())

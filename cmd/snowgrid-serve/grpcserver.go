@@ -58,7 +58,6 @@ func newGRPC(s *service, m *metrics, conf *tls.Config, lives keepalive.ServerPar
 	return server
 }
 
-// NextID returns one ID.
 func (s *snowflakes) NextID(ctx context.Context, _ *emptypb.Empty) (*snowflakepb.IDResponse, error) {
 	ids, err := s.take(ctx, 1)
 	if err != nil {
@@ -95,7 +94,11 @@ func (s *snowflakes) take(ctx context.Context, n int) ([]sequencer.ID, error) {
 	defer cancel()
 	if err := s.service.access.allow(stateOf(ctx), security.IDs, s.service.def.Name()); err != nil {
 		s.metrics.request("grpc", 0, err)
-		return nil, status.Error(codeOf(err), err.Error())
+		code := codes.Unauthenticated
+		if errors.Is(err, security.ErrDenied) {
+			code = codes.PermissionDenied
+		}
+		return nil, status.Error(code, err.Error())
 	}
 	ids := make([]sequencer.ID, n)
 	err := s.service.granted()
@@ -111,12 +114,4 @@ func (s *snowflakes) take(ctx context.Context, n int) ([]sequencer.ID, error) {
 		return nil, status.Error(codes.Unavailable, err.Error())
 	}
 	return ids, nil
-}
-
-// codeOf returns the code for a call that its caller may not make.
-func codeOf(err error) codes.Code {
-	if errors.Is(err, security.ErrDenied) {
-		return codes.PermissionDenied
-	}
-	return codes.Unauthenticated
 }

@@ -24,14 +24,12 @@ func (h hangingStore) Load(ctx context.Context, key string) (store.Entry, error)
 
 // addHangingKind adds a kind of store, --store hanging:, until the test ends.
 func addHangingKind(t *testing.T, open func() opened) {
-	kinds := storeKinds
-	t.Cleanup(func() { storeKinds = kinds })
-	storeKinds = append(kinds[:len(kinds):len(kinds)], storeKind{[]string{"hanging"},
-		func(context.Context, storeFlags, string, string) (located, error) {
-			return located{like: store.NewMemory(), open: func(context.Context, func(error)) (opened, error) {
-				return open(), nil
-			}}, nil
-		}})
+	t.Cleanup(func() { delete(locators, "hanging") })
+	locators["hanging"] = func(context.Context, storeFlags, string, string) (located, error) {
+		return located{like: store.NewMemory(), open: func(context.Context, func(error)) (opened, error) {
+			return open(), nil
+		}}, nil
+	}
 }
 
 // TestSignalWhileTheStoreHangs: the process ends in time after a signal, and names the cause, while the store's open, a

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -114,7 +115,7 @@ func (a *api) serveIDs(w http.ResponseWriter, r *http.Request, kind string) (wir
 	if err := wire.DecodeRequest(kind, body, &in); err != nil {
 		return wire.IDsResponse{}, err
 	}
-	if err := a.service.access.allow(r.TLS, security.IDs, a.service.nameOf(in)); err != nil {
+	if err := a.service.access.allow(r.TLS, security.IDs, cmp.Or(in.Name, a.service.def.Name())); err != nil {
 		return wire.IDsResponse{}, err
 	}
 	if err := a.service.begin(); err != nil { // after the body, which may arrive slowly

@@ -92,7 +92,6 @@ type commands struct {
 
 type versionCommand struct{}
 
-// Run prints the version.
 func (versionCommand) Run(to streams) error {
 	b := buildinfo.Read()
 	_, err := fmt.Fprintf(to.out, "version  %s\ngo       %s\n", b.Version, b.Go)

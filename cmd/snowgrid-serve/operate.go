@@ -17,28 +17,35 @@ type scaleCommand struct {
 	storeFlags
 }
 
-// Run scales.
 func (s *scaleCommand) Run(ctx context.Context, to streams) error {
-	return s.use(ctx, nil, func(ctx context.Context, o opened, c *store.Client) error {
-		if err := c.Scale(ctx, s.Name, s.Slots); err != nil {
-			return err
-		}
-		return printAfter(ctx, to, o, s.Name, s.window())
+	return s.change(ctx, to, s.Name, func(ctx context.Context, c *store.Client) error {
+		return c.Scale(ctx, s.Name, s.Slots)
 	})
 }
 
-// printAfter prints a sequencer after a change.
-func printAfter(ctx context.Context, to streams, o opened, name string, window time.Duration) error {
-	all, err := readStore(ctx, o.Store, name, momentsAt(time.Now(), window))
+// change changes a sequencer with a client for the store, and prints it. The client is closed without a request to the
+// store: it has no logical nodes.
+func (f storeFlags) change(ctx context.Context, to streams, name string,
+	do func(ctx context.Context, c *store.Client) error) error {
+	cfg, err := f.windows()
 	if err != nil {
-		return fmt.Errorf("done; its records cannot be read: %w", err)
+		return err
 	}
-	for _, q := range all {
-		if err := printSequencer(to.out, q); err != nil {
+	return f.within(ctx, &cfg, func(ctx context.Context, o opened) error {
+		c, err := store.Open(ctx, o.Store, cfg)
+		if err != nil {
 			return err
 		}
-	}
-	return nil
+		defer func() { _ = c.Close() }() // it returns no error
+		if err := do(ctx, c); err != nil {
+			return err
+		}
+		all, err := readStore(ctx, o.Store, name, momentsAt(time.Now(), f.window()))
+		if err != nil {
+			return fmt.Errorf("done; its records cannot be read: %w", err)
+		}
+		return printSequencers(to.out, all)
+	})
 }
 
 // retireCommand takes one logical node out of use.
@@ -48,13 +55,9 @@ type retireCommand struct {
 	storeFlags
 }
 
-// Run retires.
 func (r *retireCommand) Run(ctx context.Context, to streams) error {
-	return r.use(ctx, nil, func(ctx context.Context, o opened, c *store.Client) error {
-		if err := c.Retire(ctx, r.Name, r.Node); err != nil {
-			return err
-		}
-		return printAfter(ctx, to, o, r.Name, r.window())
+	return r.change(ctx, to, r.Name, func(ctx context.Context, c *store.Client) error {
+		return c.Retire(ctx, r.Name, r.Node)
 	})
 }
 
@@ -66,17 +69,13 @@ type repairCommand struct {
 	storeFlags
 }
 
-// Run repairs.
 func (r *repairCommand) Run(ctx context.Context, to streams) error {
 	floor, err := definitionflags.ParseTime(r.Floor)
 	if err != nil {
 		return fmt.Errorf("--floor: %w", err)
 	}
 	r.Timeout += durationFlag(r.window()) // Repair waits for a window, by default for less than the timeout
-	return r.use(ctx, nil, func(ctx context.Context, o opened, c *store.Client) error {
-		if err := c.Repair(ctx, r.Name, r.Node, floor); err != nil {
-			return err
-		}
-		return printAfter(ctx, to, o, r.Name, r.window())
+	return r.change(ctx, to, r.Name, func(ctx context.Context, c *store.Client) error {
+		return c.Repair(ctx, r.Name, r.Node, floor)
 	})
 }

@@ -115,13 +115,12 @@ func (s *serveCommand) Run(ctx context.Context, to streams) error {
 	if err != nil {
 		return err
 	}
-	at, err := s.listen(ctx)
+	at, err := s.listen(ctx, connections, log)
 	if err != nil {
 		return err
 	}
 	at.tls = encryption
 	defer at.close()
-	at.limit(connections, log)
 	fmt.Fprintf(to.out, "serving %s: http %s, grpc %s\n", s.Sequencer, addrOf(at.http), addrOf(at.grpc))
 	if s.Insecure && callers.anyone() {
 		log.WarnContext(ctx, "callers prove no identity; any process that reaches this one can take IDs", "tls",
@@ -268,24 +267,16 @@ func (l listeners) close() {
 	}
 }
 
-// limit limits each server's connections.
-func (l *listeners) limit(connections int, log *slog.Logger) {
-	for _, ln := range []*net.Listener{&l.http, &l.grpc} {
-		if *ln != nil {
-			*ln = newLimitedListener(*ln, connections, log)
-		}
-	}
-}
-
 // noAddr is the address that leaves out the gRPC server.
 const noAddr = "none"
 
-// listen opens the sockets, before the store gets a request.
-func (s *serveCommand) listen(ctx context.Context) (l listeners, err error) {
+// listen opens the sockets, each for so many connections, before the store gets a request.
+func (s *serveCommand) listen(ctx context.Context, connections int, log *slog.Logger) (l listeners, err error) {
 	var config net.ListenConfig
 	if l.http, err = config.Listen(ctx, "tcp", s.HTTPAddr); err != nil {
 		return l, fmt.Errorf("--http-addr: %w; give another address, or end the process that has it", err)
 	}
+	l.http = newLimitedListener(l.http, connections, log)
 	if s.GRPCAddr == "" || s.GRPCAddr == noAddr {
 		return l, nil
 	}
@@ -293,6 +284,7 @@ func (s *serveCommand) listen(ctx context.Context) (l listeners, err error) {
 		l.close()
 		return l, fmt.Errorf("--grpc-addr: %w; give another address, or none for no gRPC server", err)
 	}
+	l.grpc = newLimitedListener(l.grpc, connections, log)
 	return l, nil
 }
 

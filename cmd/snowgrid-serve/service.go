@@ -258,11 +258,6 @@ func ownFault(err error) error {
 	return err
 }
 
-// nameOf returns the sequencer that a request is about.
-func (s *service) nameOf(in wire.IDsRequest) string {
-	return cmp.Or(in.Name, s.def.Name())
-}
-
 // checkOwn rejects another definition for the command line's sequencer.
 func (s *service) checkOwn(in wire.IDsRequest) error {
 	if in.Create == nil || in.Name == "" {

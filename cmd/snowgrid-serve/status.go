@@ -20,9 +20,12 @@ type statusCommand struct {
 	Output string `short:"o" help:"Output format: text or json." enum:"text,json" default:"text"`
 }
 
-// Run prints the records.
 func (s *statusCommand) Run(ctx context.Context, to streams) error {
-	return s.look(ctx, func(ctx context.Context, o opened) error {
+	if err := s.checkTimeout(); err != nil {
+		return err
+	}
+	s.reads = true
+	return s.within(ctx, nil, func(ctx context.Context, o opened) error {
 		all, err := readStore(ctx, o.Store, s.Name, momentsAt(time.Now(), s.window()))
 		if err != nil {
 			return err
@@ -39,46 +42,26 @@ func (s *statusCommand) Run(ctx context.Context, to streams) error {
 		if len(all) == 0 {
 			fmt.Fprint(to.out, "\nno sequencers\n")
 		}
-		for _, q := range all {
-			if err := printSequencer(to.out, q); err != nil {
-				return err
-			}
-		}
-		return nil
+		return printSequencers(to.out, all)
 	})
 }
 
-// look runs do with the store alone, within the time limit.
-func (f storeFlags) look(ctx context.Context, do func(ctx context.Context, o opened) error) error {
-	if err := f.checkTimeout(); err != nil {
-		return err
+func printSequencers(w io.Writer, all []sequencerRecords) error {
+	for _, q := range all {
+		fmt.Fprintf(w, "\nsequencer %s", q.Name)
+		if q.State != "" {
+			fmt.Fprintf(w, ": %s, epoch %s, until %s, %d nodes, layout %v, %d in use", q.State,
+				q.Epoch.Format(time.RFC3339), q.Ends.Format(time.DateOnly), q.NodeRange.Count(q.Nodes), q.Layout, q.Slots)
+		}
+		fmt.Fprintln(w)
+		if q.Trouble != "" {
+			fmt.Fprintf(w, "trouble: %s\n", q.Trouble)
+		}
+		if err := printRecords(w, q.Records); err != nil {
+			return err
+		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, time.Duration(f.Timeout))
-	defer cancel()
-	f.reads = true
-	at, err := f.locate(ctx)
-	if err != nil {
-		return err
-	}
-	o, err := at.opens(ctx, unreported)
-	if err != nil {
-		return err
-	}
-	defer o.closed()
-	return do(ctx, o)
-}
-
-func printSequencer(w io.Writer, q sequencerRecords) error {
-	fmt.Fprintf(w, "\nsequencer %s", q.Name)
-	if q.State != "" {
-		fmt.Fprintf(w, ": %s, epoch %s, until %s, %d nodes, layout %v, %d in use", q.State,
-			q.Epoch.Format(time.RFC3339), q.Ends.Format(time.DateOnly), q.NodeRange.Count(q.Nodes), q.Layout, q.Slots)
-	}
-	fmt.Fprintln(w)
-	if q.Trouble != "" {
-		fmt.Fprintf(w, "trouble: %s\n", q.Trouble)
-	}
-	return printRecords(w, q.Records)
+	return nil
 }
 
 func printRecords(w io.Writer, records []nodeRecord) error {

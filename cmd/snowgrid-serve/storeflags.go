@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
-	"slices"
 	"strings"
 	"time"
 
@@ -37,21 +35,9 @@ type opened struct {
 	closed func()
 }
 
-// storeKind is a kind of store, with its schemes.
-type storeKind struct {
-	schemes []string
-	locate  locator
-}
-
-// storeKinds are the schemes for --store.
-var storeKinds = []storeKind{
-	{[]string{"file"}, locateFile},
-	{[]string{"etcd"}, locateEtcd},
-	{[]string{"s3"}, locateS3},
-	{[]string{"postgres", "postgresql"}, locatePostgres},
-	{[]string{"mysql"}, locateMySQL},
-	{[]string{"sqlite"}, locateSQLite},
-}
+// locators has the schemes for --store.
+var locators = map[string]locator{"file": locateFile, "etcd": locateEtcd, "s3": locateS3, "postgres": locatePostgres,
+	"postgresql": locatePostgres, "mysql": locateMySQL, "sqlite": locateSQLite}
 
 // url returns the store's URL, built from an original system's keys if there is none.
 func (f storeFlags) url() (string, error) {
@@ -102,20 +88,18 @@ func (f storeFlags) locate(ctx context.Context) (located, error) {
 		return located{},
 			usagef("--store is not a URL of a store; give file:DIR, etcd://, s3://, postgres://, mysql:// or sqlite:FILE")
 	}
-	for _, kind := range storeKinds {
-		if !slices.Contains(kind.schemes, scheme) {
-			continue
-		}
-		at, err := kind.locate(ctx, f, scheme, rest)
-		if err != nil {
-			return located{}, usagef("--store %s:...: %w", scheme, err)
-		}
-		at.scheme = scheme
-		return at, nil
+	locate := locators[scheme]
+	if locate == nil {
+		return located{},
+			usagef("--store %.20q: not the scheme of a store; give file:DIR, etcd://, s3://, postgres://, mysql:// or "+
+				"sqlite:FILE", scheme)
 	}
-	return located{},
-		usagef("--store %.20q: not the scheme of a store; give file:DIR, etcd://, s3://, postgres://, mysql:// or "+
-			"sqlite:FILE", scheme)
+	at, err := locate(ctx, f, scheme, rest)
+	if err != nil {
+		return located{}, usagef("--store %s:...: %w", scheme, err)
+	}
+	at.scheme = scheme
+	return at, nil
 }
 
 // ofFlags has the flags for the names in errors of package store.
@@ -184,22 +168,15 @@ func (f storeFlags) checkTimeout() error {
 	return nil
 }
 
-// use runs f with the store and a client for it. The client is closed without a request to the
-// store: it has no logical nodes.
-func (f storeFlags) use(ctx context.Context, log *slog.Logger,
-	do func(ctx context.Context, o opened, c *store.Client) error) error {
-	cfg, err := f.windows()
-	if err != nil {
-		return err
-	}
-	cfg.Logger = log
+// within runs do with the store, within the time limit. It refuses a configuration that cannot work with the store.
+func (f storeFlags) within(ctx context.Context, cfg *store.Config, do func(context.Context, opened) error) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(f.Timeout))
 	defer cancel()
 	at, err := f.locate(ctx)
-	if err != nil {
-		return err
+	if err == nil && cfg != nil {
+		err = at.check(*cfg)
 	}
-	if err := at.check(cfg); err != nil {
+	if err != nil {
 		return err
 	}
 	o, err := at.opens(ctx, unreported)
@@ -207,10 +184,5 @@ func (f storeFlags) use(ctx context.Context, log *slog.Logger,
 		return err
 	}
 	defer o.closed()
-	c, err := store.Open(ctx, o.Store, cfg)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = c.Close() }() // it returns no error
-	return do(ctx, o, c)
+	return do(ctx, o)
 }

@@ -19,11 +19,19 @@ type address struct {
 }
 
 // parseAddress parses the part after the scheme's colon: //user:password@host,host/path?query. Only
-// parameters in params are accepted; nil allows all.
+// parameters in params are accepted, once each; nil allows all.
 func parseAddress(rest string, params []string) (a address, err error) {
 	rest, query, _ := strings.Cut(rest, "?")
-	if a.query, err = parseQuery(query, params); err != nil {
-		return a, err
+	if a.query, err = url.ParseQuery(query); err != nil {
+		return a, usagef("the parameters are not a URL's: %w", err)
+	}
+	for name, all := range a.query {
+		if params != nil && !slices.Contains(params, name) {
+			return a, usagef("parameter %.40q is unknown; give %s", name, strings.Join(params, ", "))
+		}
+		if params != nil && len(all) > 1 {
+			return a, usagef("parameter %s is given %d times", name, len(all))
+		}
 	}
 	rest, found := strings.CutPrefix(rest, "//")
 	if !found {
@@ -47,23 +55,6 @@ func parseAddress(rest string, params []string) (a address, err error) {
 		}
 	}
 	return a, nil
-}
-
-// parseQuery parses parameters. Only the given ones are accepted, once each; nil allows all.
-func parseQuery(query string, params []string) (url.Values, error) {
-	values, err := url.ParseQuery(query)
-	if err != nil {
-		return nil, usagef("the parameters are not a URL's: %w", err)
-	}
-	for name, all := range values {
-		if params != nil && !slices.Contains(params, name) {
-			return nil, usagef("parameter %.40q is unknown; give %s", name, strings.Join(params, ", "))
-		}
-		if params != nil && len(all) > 1 {
-			return nil, usagef("parameter %s is given %d times", name, len(all))
-		}
-	}
-	return values, nil
 }
 
 // yes returns a parameter that is true or false; false if it is left out.
