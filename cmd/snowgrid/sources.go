@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"os"
 	"reflect"
 	"slices"
@@ -219,12 +218,7 @@ func readValue(path string, secret bool) (text, problem string) {
 	case secret && configfile.IsWritable(info):
 		return "", fmt.Sprintf("any user on this machine may change the file, and it holds a secret; run chmod o-w %s", path)
 	}
-	file, err := os.Open(path)
-	if err != nil {
-		return "", cause(err) + "; give the path of a file that this process can read"
-	}
-	defer func() { _ = file.Close() }()
-	content, err := io.ReadAll(io.LimitReader(file, valueSizeMax+1))
+	content, err := configfile.ReadAtMost(path, valueSizeMax+1)
 	switch {
 	case err != nil:
 		return "", cause(err) + "; give the path of a file that this process can read"

@@ -56,6 +56,16 @@ type File struct {
 	Writable bool
 }
 
+// add adds an entry, unless its key is there.
+func (f *File) add(e Entry) error {
+	if earlier, twice := f.Entry(e.Key); twice {
+		return &Error{Path: f.Path, Line: e.Line, Column: e.KeyColumn, Key: e.Key,
+			Problem: fmt.Sprintf("the key is on line %d already; remove one of the two", earlier.Line)}
+	}
+	f.Entries = append(f.Entries, e)
+	return nil
+}
+
 // Entry returns the entry of a key.
 func (f *File) Entry(key string) (Entry, bool) {
 	i := slices.IndexFunc(f.Entries, func(e Entry) bool { return e.Key == key })
@@ -148,12 +158,7 @@ func load(path string) ([]byte, fs.FileInfo, error) {
 	case !info.Mode().IsRegular():
 		return nil, nil, fault("this is not a regular file; give the path of one")
 	}
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, nil, fault("%v; give a file that this process can read", Cause(err))
-	}
-	defer func() { _ = file.Close() }()
-	text, err := io.ReadAll(io.LimitReader(file, MaxSize+1))
+	text, err := ReadAtMost(path, MaxSize+1)
 	switch {
 	case err != nil:
 		return nil, nil, fault("%v; give a file that this process can read", Cause(err))
@@ -161,6 +166,16 @@ func load(path string) ([]byte, fs.FileInfo, error) {
 		return nil, nil, fault("the file has more than %d bytes; a configuration file is smaller, check the path", MaxSize)
 	}
 	return text, info, nil
+}
+
+// ReadAtMost returns the first bytes of a file.
+func ReadAtMost(path string, most int64) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }()
+	return io.ReadAll(io.LimitReader(file, most))
 }
 
 // Cause returns an error of package os without the path, which the message has already.
@@ -205,7 +220,8 @@ func Parse(path string, text []byte) (*File, error) {
 		switch {
 		case document.Body == nil:
 		case body != nil:
-			return fault(lineOf(document.Body), "a second document begins here; write all keys in one, without a line of ---")
+			line, _ := placeOf(document.Body)
+			return fault(line, "a second document begins here; write all keys in one, without a line of ---")
 		default:
 			body = document.Body
 		}
@@ -219,22 +235,20 @@ func Parse(path string, text []byte) (*File, error) {
 func entries(path string, body ast.Node) (*File, error) {
 	mapping, is := body.(*ast.MappingNode)
 	if !is {
-		return nil, &Error{Path: path, Line: lineOf(body), Value: firstLine(body.GetToken().Value),
+		line, _ := placeOf(body)
+		return nil, &Error{Path: path, Line: line, Value: firstLine(body.GetToken().Value),
 			Problem: "this is not a key and a value; write \"key: value\" on each line"}
 	}
 	f := &File{Path: path}
 	var faults []error
 	for _, pair := range mapping.Values {
 		entry, err := entryOf(path, pair)
-		if earlier, twice := f.Entry(entry.Key); err == nil && twice {
-			err = &Error{Path: path, Line: entry.Line, Column: columnOf(pair.Key), Key: entry.Key,
-				Problem: fmt.Sprintf("the key is on line %d already; remove one of the two", earlier.Line)}
+		if err == nil {
+			err = f.add(entry)
 		}
 		if err != nil {
 			faults = append(faults, err)
-			continue
 		}
-		f.Entries = append(f.Entries, entry)
 	}
 	if len(mapping.Values) == 0 {
 		return nil, &Error{Path: path, Problem: "the file has no keys; write \"key: value\" on each line, or omit the file"}
@@ -257,8 +271,8 @@ func joined(path string, faults []error) error {
 
 // entryOf returns the entry of a key and its value, or its fault.
 func entryOf(path string, pair *ast.MappingValueNode) (Entry, error) {
-	entry := Entry{Line: lineOf(pair.Key), KeyColumn: columnOf(pair.Key), Column: columnOf(pair.Key),
-		Key: firstLine(pair.Key.GetToken().Value)}
+	line, column := placeOf(pair.Key)
+	entry := Entry{Line: line, KeyColumn: column, Column: column, Key: firstLine(pair.Key.GetToken().Value)}
 	if _, plain := pair.Key.(*ast.StringNode); !plain {
 		return entry, &Error{Path: path, Line: entry.Line, Column: entry.Column, Key: entry.Key,
 			Problem: "this is not a key; write \"key: value\" on each line"}
@@ -270,16 +284,15 @@ func entryOf(path string, pair *ast.MappingValueNode) (Entry, error) {
 	for _, item := range items {
 		value, problem := scalar(item)
 		if problem != "" {
-			line, column := entry.Line, entry.Column
-			if lineOf(item) >= line {
-				line, column = lineOf(item), columnOf(item)
+			if l, c := placeOf(item); l >= line {
+				line, column = l, c
 			}
 			return entry, &Error{Path: path, Line: line, Column: column, Key: entry.Key, Value: value, Problem: problem}
 		}
 		entry.Values = append(entry.Values, value)
 	}
-	if lineOf(pair.Value) == entry.Line {
-		entry.Column = columnOf(pair.Value)
+	if l, c := placeOf(pair.Value); l == line {
+		entry.Column = c
 	}
 	return entry, nil
 }
@@ -306,20 +319,12 @@ func scalar(n ast.Node) (value, problem string) {
 	return "", "this is not a value; write text, a number, or a list of them"
 }
 
-// lineOf returns the line of a node, from 1.
-func lineOf(n ast.Node) int {
+// placeOf returns the line and the column of a node, from 1.
+func placeOf(n ast.Node) (line, column int) {
 	if token := n.GetToken(); token != nil && token.Position != nil {
-		return token.Position.Line
+		return token.Position.Line, token.Position.Column
 	}
-	return 0
-}
-
-// columnOf returns the column of a node, from 1.
-func columnOf(n ast.Node) int {
-	if token := n.GetToken(); token != nil && token.Position != nil {
-		return token.Position.Column
-	}
-	return 0
+	return 0, 0
 }
 
 // badLine returns the first line with a control character or with bytes that are not

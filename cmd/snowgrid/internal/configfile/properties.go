@@ -2,7 +2,6 @@ package configfile
 
 import (
 	"bytes"
-	"fmt"
 	"regexp"
 )
 
@@ -27,12 +26,9 @@ func properties(path string, text []byte) (*File, error) {
 		}
 		entry := Entry{Key: string(content[at[2]:at[3]]), Line: line, KeyColumn: at[2] + 1, Column: at[4] + 1,
 			Values: []string{string(content[at[4]:at[5]])}}
-		if earlier, twice := f.Entry(entry.Key); twice {
-			faults = append(faults, &Error{Path: path, Line: line, Column: at[2] + 1, Key: entry.Key,
-				Problem: fmt.Sprintf("the key is on line %d already; remove one of the two", earlier.Line)})
-			continue
+		if err := f.add(entry); err != nil {
+			faults = append(faults, err)
 		}
-		f.Entries = append(f.Entries, entry)
 	}
 	if len(f.Entries) == 0 {
 		return nil, nil //nolint:nilnil // an empty file is one of YAML
