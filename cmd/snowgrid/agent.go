@@ -23,8 +23,7 @@ type agentCommand struct {
 	agentFlags
 }
 
-// endLimit is the maximum time for the end of a member after the time limit for leaving; a service manager kills the
-// process 5 s after that.
+// endLimit bounds the end after the time limit for leaving; a service manager kills the process 5 s after that.
 const endLimit = 3 * time.Second
 
 // Run serves until ctx ends, then leaves.
@@ -44,7 +43,7 @@ func (a *agentCommand) serve(ctx context.Context, parsed *kong.Context, args arg
 	if err != nil {
 		return from.place(err)
 	}
-	warnings, _ := a.checkModes() // a file that is refused was an error of the configuration
+	warnings, _ := a.checkModes() // a refused file was an error in the configuration
 	for _, warning := range warnings {
 		logger.WarnContext(ctx, "private key is not private", "advice", warning)
 	}
@@ -80,7 +79,7 @@ func (a *agentCommand) serve(ctx context.Context, parsed *kong.Context, args arg
 	fmt.Fprintf(to.out, "serving grid %s: api %s, gossip %s, raft %s\n", member.Status().Name, addrs.API, addrs.Gossip,
 		addrs.Raft)
 	manager.ready("serving grid " + member.Status().Name + ", API " + addrs.API)
-	// Leaving takes a while, and the service manager has to see signs of life until its end.
+	// Leaving takes a while, and the service manager has to see keep-alives until its end.
 	watched, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var watching sync.WaitGroup
 	watching.Go(func() { manager.watch(watched, func() { member.Status() }) })

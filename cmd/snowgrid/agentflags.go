@@ -76,11 +76,11 @@ func (a *agentFlags) fields(logger *slog.Logger) (grid.Config, error) {
 	return cfg, err
 }
 
-// checkConfig refuses a configuration that a start of the agent would refuse.
+// checkConfig refuses a configuration with which the agent would not start.
 func (a *agentFlags) checkConfig(cfg grid.Config) error {
 	reach := a.checkReach(cfg)
 	_, files := a.checkFiles(cfg)
-	if reach != nil || files != nil { // the grid refuses them as well, in the words of its configuration
+	if reach != nil || files != nil { // the grid refuses them as well, by the names in its configuration
 		cfg.Security = &security.Config{Insecure: true}
 	}
 	return errors.Join(reach, cfg.Check(), files)

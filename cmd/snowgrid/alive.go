@@ -16,7 +16,6 @@ type aliveCommand struct {
 	outputFlag
 }
 
-// alive is the command's result as JSON.
 type alive struct {
 	Alive bool   `json:"alive"` // true: a member that does not answer is an error
 	Addr  string `json:"addr"`

@@ -30,8 +30,7 @@ func (s *statusCommand) check(to streams, status grid.Status) error {
 	if err != nil || result.Healthy {
 		return err
 	}
-	return &exitError{status: exitDegraded, err: fmt.Errorf("grid %s needs attention: %s", status.Name,
-		strings.Join(pressing(alerts), ", "))}
+	return degraded("grid %s needs attention: %s", status.Name, strings.Join(pressing(alerts), ", "))
 }
 
 // pressing returns the names of the alerts that need an operator, the most severe first.

@@ -12,7 +12,6 @@ import (
 	"github.com/snowgrid/snowgrid/cmd/snowgrid/internal/configfile"
 )
 
-// checked is config check's result as JSON.
 type checked struct {
 	File     string    `json:"file"`
 	OK       bool      `json:"ok"` // the agent would start with it

@@ -246,12 +246,8 @@ func (c *contextListCommand) Run(s *sources, to streams) error {
 	}
 	rows := []contextRow{}
 	for _, name := range names {
-		path, err := all.path(name)
-		if err != nil {
-			return err
-		}
-		row := contextRow{Name: name, Current: name == current, File: path}
-		if set, err := s.readContext(path); err != nil {
+		row := contextRow{Name: name, Current: name == current, File: filepath.Join(string(all), name+contextSuffix)}
+		if set, err := s.readContext(row.File); err != nil {
 			row.Error = sentence(err)
 		} else {
 			row.Addr, row.SecurityDir = strings.Split(set["addr"].text, ","), set["security-dir"].text

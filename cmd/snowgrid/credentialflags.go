@@ -76,10 +76,6 @@ type accessFlags struct {
 	callerFlags
 }
 
-// commandRoles are the roles in the order in which a command looks for a certificate. A
-// member's is there where a command runs next to an agent.
-var commandRoles = []security.Role{security.Admin, security.Holder, security.Reader, security.Member}
-
 // checkRole refuses a role that no certificate has.
 func checkRole(role string) error {
 	if role != "" && !slices.Contains(security.Roles(), security.Role(role)) {
@@ -115,9 +111,10 @@ func (f *accessFlags) security() (*security.Config, error) {
 	return cfg, nil
 }
 
-// certificateIn returns the role whose certificate in a directory commands use.
+// certificateIn returns the role whose certificate in a directory commands use. A member's is there where a command
+// runs next to an agent.
 func certificateIn(dir string) security.Role {
-	for _, role := range commandRoles {
+	for _, role := range []security.Role{security.Admin, security.Holder, security.Reader, security.Member} {
 		if _, err := os.Stat(filepath.Join(dir, string(role)+".crt")); !errors.Is(err, fs.ErrNotExist) {
 			return role
 		}

@@ -40,7 +40,6 @@ func (c *bundleCommand) Validate() error {
 	return nil
 }
 
-// bundleResult is the command's result as JSON.
 type bundleResult struct {
 	File     string          `json:"file"`
 	Files    int             `json:"files"`    // in the bundle, without the manifest
@@ -75,9 +74,8 @@ func (c *bundleCommand) Run(ctx context.Context, to streams) error {
 			err: fmt.Errorf("nothing was collected: no member or agent answers; check --addr and --ops-addr")}
 	}
 	if err == nil && len(result.Problems) > 0 {
-		return &exitError{status: exitDegraded, err: fmt.Errorf(
-			"%s lacks %s, which its manifest.json names; send it as it is, or repeat with addresses that answer",
-			name, counted(len(result.Problems), "item"))}
+		return degraded("%s lacks %s, which its manifest.json names; send it as it is, or repeat with addresses that answer",
+			name, counted(len(result.Problems), "item"))
 	}
 	return err
 }

@@ -15,7 +15,6 @@ type decodeCommand struct {
 	outputFlag
 }
 
-// decoded is the command's result as JSON.
 type decoded struct {
 	ID      sequencer.ID     `json:"id"`
 	Time    time.Time        `json:"time"`

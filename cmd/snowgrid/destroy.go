@@ -16,7 +16,6 @@ type destroyCommand struct {
 	gridOutput
 }
 
-// destroyed is the command's result as JSON.
 type destroyed struct {
 	Destroyed string `json:"destroyed"` // name of the sequencer
 }

@@ -41,6 +41,11 @@ func usage(err error) error {
 	return &exitError{status: exitUsage, err: err}
 }
 
+// degraded returns an error about a grid that needs attention, or a result that does.
+func degraded(format string, args ...any) error {
+	return &exitError{status: exitDegraded, err: fmt.Errorf(format, args...)}
+}
+
 // asking attaches the exit status of a read-only command to err.
 func asking(err error) error {
 	if errors.Is(err, errNoMember) {

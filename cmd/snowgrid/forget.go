@@ -14,7 +14,6 @@ type forgetCommand struct {
 	gridOutput
 }
 
-// forgotten is the command's result as JSON.
 type forgotten struct {
 	Member     string `json:"member"`
 	Partitions int    `json:"partitions"` // with definitions on the disk

@@ -163,7 +163,6 @@ type identityApplyCommand struct {
 	setFlags
 }
 
-// applied is the command's result as JSON.
 type applied struct {
 	ID   uint64       `json:"id"`
 	Code numbers.Code `json:"code"`

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -29,7 +30,7 @@ const importMax = numbers.MaxNumbered
 func (c *identityImportCommand) Run(ctx context.Context, to streams) error {
 	if (c.File == "") == (c.Set == "") || c.File != "" && (len(c.Numbers) > 0 || c.Next > 0) || c.Set != "" &&
 		len(c.Numbers) == 0 && c.Next == 0 {
-		return &exitError{status: exitUsage, err: fmt.Errorf("give either --file, or --set with numbers or --next")}
+		return usage(errors.New("give either --file, or --set with numbers or --next"))
 	}
 	return c.ask(ctx, func(ctx context.Context) error {
 		sets, err := c.sets(ctx)
@@ -67,7 +68,7 @@ func (c *identityImportCommand) sets(ctx context.Context) ([]wire.IdentityImport
 	for _, text := range c.Numbers {
 		more, err := parseImport(text, importMax-len(in.Members))
 		if err != nil {
-			return nil, &exitError{status: exitUsage, err: err}
+			return nil, usage(err)
 		}
 		in.Members = append(in.Members, more...)
 	}

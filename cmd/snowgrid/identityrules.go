@@ -60,6 +60,9 @@ func parseRule(line string) (security.Rule, error) {
 		return security.Rule{}, fmt.Errorf(
 			"%.80q has no role; write PATTERN ROLE [NAMES], such as: subject:CN=web-* holder orders-*", line)
 	}
-	rule := security.Rule{Match: security.Pattern(pattern), Role: security.Role(words[0]), Names: patterns(words[1:])}
+	rule := security.Rule{Match: security.Pattern(pattern), Role: security.Role(words[0])}
+	for _, name := range words[1:] {
+		rule.Names = append(rule.Names, security.Pattern(name))
+	}
 	return rule, rule.Check()
 }

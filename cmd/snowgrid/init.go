@@ -24,7 +24,6 @@ type initCommand struct {
 	outputFlag
 }
 
-// initialized is the command's result as JSON.
 type initialized struct {
 	Grid    string    `json:"grid"`
 	Members int       `json:"members"`

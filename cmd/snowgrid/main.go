@@ -176,11 +176,15 @@ func run(ctx context.Context, args []string, to streams) int {
 	if fault := (*configfile.Error)(nil); errors.As(err, &fault) && !fault.IsPlaced() {
 		err = from.place(err)
 	}
-	if err != nil && !readerGone(err) {
-		printError(to.err, err)
-		return exitStatusOf(err)
+	switch {
+	case err == nil, readerGone(err):
+		return exitDone
+	case isSettingError(err):
+		printSettingErrors(to.err, err)
+	default:
+		fmt.Fprintf(to.err, "snowgrid: %s\n", sentence(err))
 	}
-	return exitDone
+	return exitStatusOf(err)
 }
 
 // negative matches a value that begins like a flag.
@@ -243,14 +247,6 @@ func refuseNegative(word string, arg *kong.Positional) (err error) {
 		return errors.New(sentence(err))
 	}
 	return nil
-}
-
-func printError(w io.Writer, err error) {
-	if isSettingError(err) {
-		printSettingErrors(w, err)
-		return
-	}
-	fmt.Fprintf(w, "snowgrid: %s\n", sentence(err))
 }
 
 // printSettingErrors writes each error about the configuration on a line of its own.

@@ -13,7 +13,6 @@ type listMembersCommand struct {
 	Wide bool `help:"Show incarnations, all addresses and the range of protocols as well."`
 }
 
-// memberList is the command's result as JSON.
 type memberList struct {
 	Grid      string            `json:"grid"`
 	Name      string            `json:"name"`      // of the grid

@@ -67,7 +67,6 @@ func (s formatFlags) apply(f foreign.Format) (foreign.Format, error) {
 	return f, nil
 }
 
-// migration is the command's result as JSON.
 type migration struct {
 	From      string               `json:"from"`
 	Format    string               `json:"format"`

@@ -17,7 +17,6 @@ type numberCommand struct {
 	gridOutput
 }
 
-// numbered is the command's result as JSON.
 type numbered struct {
 	Number uint64 `json:"number"`
 }

@@ -69,19 +69,11 @@ var originalOwn = []string{"id", "address", "protocol.port", "server.port"}
 func isOriginalKey(key string) bool {
 	_, number := originalNumbers[key]
 	_, idle := originalIdle[key]
-	return number || idle || slices.Contains(originalOwn, seedKey(key))
+	name, _, _ := cutSeed(key)
+	return number || idle || slices.Contains(originalOwn, name)
 }
 
-// seedKey returns the key without the number of a seed.
-func seedKey(key string) string {
-	name, _, numbered := cutSeed(key)
-	if numbered {
-		return name
-	}
-	return key
-}
-
-// cutSeed splits address.7 into address and 7.
+// cutSeed splits address.7 into address and 7; another key stays whole.
 func cutSeed(key string) (name, number string, numbered bool) {
 	dot := strings.LastIndexByte(key, '.')
 	if dot < 0 || dot+1 == len(key) || strings.Trim(key[dot+1:], "0123456789") != "" {

@@ -25,12 +25,3 @@ func (l *patternList) Decode(ctx *kong.DecodeContext) error {
 	}
 	return nil
 }
-
-// patterns converts words to patterns.
-func patterns(names []string) []security.Pattern {
-	var out []security.Pattern
-	for _, n := range names {
-		out = append(out, security.Pattern(n))
-	}
-	return out
-}

@@ -22,7 +22,6 @@ type quotaCommands struct {
 
 type quotaListCommand struct{ gridOutput }
 
-// quotaList is the result as JSON.
 type quotaList struct {
 	Quotas []grid.Quota `json:"quotas"`
 }
@@ -93,15 +92,10 @@ func writeQuotas(table io.Writer, quotas []grid.Quota) {
 		if q.Used != nil {
 			used = strconv.Itoa(*q.Used)
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", short(shown(q.Pattern), nameWidth), limitText(q.Names), used,
-			limitText(q.HolderNodes), limitText(q.PeerNodes), limitText(q.Calls))
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", short(shown(q.Pattern), nameWidth), orNoNumber(q.Names), used,
+			orNoNumber(q.HolderNodes), orNoNumber(q.PeerNodes), orNoNumber(q.Calls))
 	}
 }
 
-// limitText formats a limit, "-" for none.
-func limitText(n int) string {
-	if n == 0 {
-		return "-"
-	}
-	return strconv.Itoa(n)
-}
+// orNoNumber formats a number, "-" for 0, which is none.
+func orNoNumber[N int | uint64](n N) string { return orNone(unless(n == 0, fmt.Sprint(n))) }

@@ -18,7 +18,6 @@ type recoverCommand struct {
 	outputFlag
 }
 
-// recovered is the command's result as JSON.
 type recovered struct {
 	Old       string            `json:"old"`
 	Grid      string            `json:"grid"`

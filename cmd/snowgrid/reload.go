@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"maps"
 	"os"
 	"os/signal"
 	"slices"
@@ -16,9 +17,8 @@ import (
 	"github.com/snowgrid/snowgrid/grid"
 )
 
-// reloadedKeys lists the keys that SIGHUP changes in a running agent. Each has a step in
-// [reloader.prepare].
-var reloadedKeys = []string{"log-level"}
+// reloadedKey is the key that SIGHUP changes in a running agent.
+const reloadedKey = "log-level"
 
 // reloader reads a running agent's configuration again on SIGHUP. The command line and the environment
 // stay as they were at the start, so only the file, and files named by variables, can have changed.
@@ -58,10 +58,11 @@ func (r *reloader) run(ctx context.Context, manager *serviceManager) {
 // reload applies a changed configuration. An error changes nothing.
 func (r *reloader) reload() {
 	flags, values, err := parseAgain(r.args)
-	var commit func()
-	var secrets bool
-	if err == nil {
-		commit, secrets, err = r.prepare(flags)
+	secrets := false // whether certificates and keys have changed
+	if m := r.member.Load(); err == nil && m != nil {
+		if secrets, err = m.ReloadSecurity(); err != nil { // last: the new ones are in use if it does not fail
+			err = flags.fault(err)
+		}
 	}
 	if err != nil {
 		r.log.Error("configuration not reloaded", "error", settingText(err), "remedy",
@@ -69,10 +70,12 @@ func (r *reloader) reload() {
 		return
 	}
 	var changed, kept []string
-	for _, name := range changedKeys(r.values, values) {
-		if slices.Contains(reloadedKeys, name) {
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		switch {
+		case values[name] == r.values[name]:
+		case name == reloadedKey:
 			changed = append(changed, name+": "+r.values[name]+" -> "+values[name])
-		} else {
+		default:
 			kept = append(kept, name)
 		}
 	}
@@ -80,9 +83,9 @@ func (r *reloader) reload() {
 		changed = append(changed, "certificates and keys")
 	}
 	if flags.LogLevel <= r.level.Level() {
-		commit() // the lines below are logged at the more detailed level
+		r.level.Set(flags.LogLevel) // the lines below are logged at the more detailed level
 	} else {
-		defer commit()
+		defer r.level.Set(flags.LogLevel)
 	}
 	r.log.Info("configuration reloaded", "changed", strings.Join(changed, ", "))
 	if len(kept) > 0 {
@@ -90,33 +93,7 @@ func (r *reloader) reload() {
 			"keys", strings.Join(kept, ", "), "remedy",
 			"restart the member to apply the new values")
 	}
-	for _, name := range reloadedKeys {
-		r.values[name] = values[name]
-	}
-}
-
-// prepare checks everything that a reload changes, and returns the step that changes it. The
-// step cannot fail, so that a reload changes all of it or nothing. Certificates and keys are
-// read last, and are in use if that does not fail; secrets reports whether they have changed.
-func (r *reloader) prepare(next *agentFlags) (commit func(), secrets bool, err error) {
-	if m := r.member.Load(); m != nil {
-		if secrets, err = m.ReloadSecurity(); err != nil {
-			return nil, false, next.fault(err)
-		}
-	}
-	return func() { r.level.Set(next.LogLevel) }, secrets, nil
-}
-
-// changedKeys returns, sorted, the keys with different values.
-func changedKeys(before, after map[string]string) []string {
-	var out []string
-	for name, value := range after {
-		if before[name] != value {
-			out = append(out, name)
-		}
-	}
-	slices.Sort(out)
-	return out
+	r.values[reloadedKey] = values[reloadedKey]
 }
 
 // parseAgain parses and checks the command line of a running agent again.

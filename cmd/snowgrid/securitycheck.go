@@ -15,7 +15,7 @@ import (
 )
 
 // checkReach refuses a member that other machines reach without having to prove anything. The
-// grid refuses it as well, in the words of its configuration.
+// grid refuses it as well, by the names in its configuration.
 func (f *securityFlags) checkReach(cfg grid.Config) error {
 	if cfg.Security != nil && cfg.Security.Insecure {
 		return nil

@@ -38,7 +38,7 @@ func (c *sequencersCommand) Run(ctx context.Context, to streams) error {
 		return err
 	}
 	if missing := list.Missing(); missing != "" {
-		return &exitError{status: exitDegraded, err: fmt.Errorf("the list is not complete: %s", missing)}
+		return degraded("the list is not complete: %s", missing)
 	}
 	return nil
 }

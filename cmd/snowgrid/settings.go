@@ -68,11 +68,8 @@ func (c *settingsSetCommand) Run(ctx context.Context, to streams) error {
 	})
 }
 
-// changeable lists the settings that a running grid can change, and fixed the others.
-var (
-	changeable    = []string{"backups", "window", "voters", "expect"}
-	fixedSettings = []string{"name", "partitions"}
-)
+// changeable lists the settings that a running grid can change.
+var changeable = []string{"backups", "window", "voters", "expect"}
 
 // parseAssignments parses backups=2 window=30s.
 func parseAssignments(assignments []string) (in wire.SettingsRequest, err error) {
@@ -84,7 +81,7 @@ func parseAssignments(assignments []string) (in wire.SettingsRequest, err error)
 			return in, fmt.Errorf("%.80q: give NAME=VALUE, such as backups=2", text)
 		case seen[name]:
 			return in, fmt.Errorf("%s is given twice; give one value", name)
-		case slices.Contains(fixedSettings, name):
+		case name == "name", name == "partitions":
 			return in, fmt.Errorf("%s is fixed when the grid is formed; a running grid can change %s", name, orList(changeable))
 		case !slices.Contains(changeable, name):
 			return in, fmt.Errorf("%.40q is not a grid setting; %s", name,

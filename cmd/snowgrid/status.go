@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 	"time"
 
@@ -73,7 +72,7 @@ func printGrid(table io.Writer, s grid.Status) {
 	fmt.Fprintf(table, "answered by\t%s%s\n", named(s.AnsweringName, s.Answering),
 		unless(s.Ready, ", which is not ready: "+s.NotReady))
 	if i := s.Identity; i != nil {
-		fmt.Fprintf(table, "its number\t%s in set %s of cluster %s, %s%s\n", orNone(numberText(i.ID)), i.Set, i.Cluster,
+		fmt.Fprintf(table, "its number\t%s in set %s of cluster %s, %s%s\n", orNoNumber(i.ID), i.Set, i.Cluster,
 			i.State, unless(i.Error == "", ": "+i.Error))
 	}
 	fmt.Fprintf(table, "settled\t%s%s\n", yes(s.Settled), unless(s.Settled, ": "+s.NotSettled))
@@ -302,12 +301,4 @@ func aheadOfClock(s grid.Status) string {
 		return ""
 	}
 	return fmt.Sprintf(" (%v ahead of this member's clock)", ahead.Round(time.Second))
-}
-
-// numberText returns a number that a member has in a set, "" for none.
-func numberText(n uint64) string {
-	if n == 0 {
-		return ""
-	}
-	return strconv.FormatUint(n, 10)
 }

@@ -9,7 +9,6 @@ import (
 // takeAnchorCommand has a grid take its anchor, whichever grid holds it.
 type takeAnchorCommand struct{ gridOutput }
 
-// anchorTaken is the command's result as JSON.
 type anchorTaken struct {
 	Taking bool `json:"taking"` // the grid has accepted the request
 }

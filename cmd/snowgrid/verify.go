@@ -56,7 +56,6 @@ func (r *nodeRange) UnmarshalText(text []byte) error {
 // futureAllowed is the time by which an ID may be later than now: clocks differ, and a grid's time may lead.
 const futureAllowed = 30 * time.Second
 
-// verified is the command's result as JSON.
 type verified struct {
 	Format string `json:"format"`
 	*verify.Report
@@ -93,7 +92,7 @@ func (c *verifyCommand) Run(ctx context.Context, to streams) error {
 		err = printReport(to.out, cfg, report)
 	}
 	if err == nil && !report.Clean() {
-		return &exitError{status: exitDegraded, err: fmt.Errorf("%s has %s", c.name(), problems(report))}
+		return degraded("%s has %s", c.name(), problems(report))
 	}
 	return err
 }

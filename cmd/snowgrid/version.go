@@ -24,7 +24,6 @@ func (versionFlag) BeforeReset(app *kong.Kong, to streams) error {
 	return err
 }
 
-// versionInfo is the command's result as JSON.
 type versionInfo struct {
 	Version        string `json:"version"`
 	Commit         string `json:"commit,omitempty"`

@@ -91,7 +91,7 @@ func (c *waitCommand) look(ctx context.Context) (reached awaited, err error) {
 		case err != nil:
 			return reached, err
 		case !status.Settled:
-			return reached, waiting("grid %s is not settled: %s", status.Name, status.NotSettled)
+			return reached, degraded("grid %s is not settled: %s", status.Name, status.NotSettled)
 		}
 		reached.Grid, reached.Name, reached.Members = status.Grid, status.Name, len(status.Members)
 		return reached, nil
@@ -104,7 +104,7 @@ func (c *waitCommand) look(ctx context.Context) (reached awaited, err error) {
 		case err != nil:
 			return reached, err
 		case !status.Ready:
-			return reached, waiting("%s is not ready: %s", addr, reasonOf(status))
+			return reached, degraded("%s is not ready: %s", addr, reasonOf(status))
 		}
 		reached.Grid, reached.Name, reached.Members = status.Grid, status.Name, reached.Members+1
 	}
@@ -114,9 +114,4 @@ func (c *waitCommand) look(ctx context.Context) (reached awaited, err error) {
 // reasonOf returns why a member is not ready.
 func reasonOf(s grid.Status) string {
 	return cmp.Or(s.NotReady, "it does not say why")
-}
-
-// waiting returns the reason of a member that answers to wait.
-func waiting(format string, args ...any) error {
-	return &exitError{status: exitDegraded, err: fmt.Errorf(format, args...)}
 }
