@@ -20,14 +20,14 @@ type debugPages struct {
 	settings []setting // the agent's, without values of secrets
 }
 
-// routes adds the pages to the ops listener.
 func (p *debugPages) routes(mux *http.ServeMux) {
 	mux.HandleFunc("GET /debug/log", func(w http.ResponseWriter, _ *http.Request) {
 		plainPage(w)
-		if missed := p.log.Missed(); missed > 0 {
-			fmt.Fprintf(w, "(%s discarded)\n", counted(int(missed), "earlier line"))
+		text, missed := p.log.Text()
+		if missed > 0 {
+			fmt.Fprintf(w, "(%s discarded)\n", counted(missed, "earlier line"))
 		}
-		_, _ = p.log.WriteTo(w) // the reader may have gone
+		_, _ = w.Write(text) // the reader may have gone
 	})
 	mux.HandleFunc("GET /debug/config", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")

@@ -2,7 +2,7 @@
 package logring
 
 import (
-	"io"
+	"bytes"
 	"sync"
 )
 
@@ -39,24 +39,9 @@ func (r *Ring) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// WriteTo writes the lines that are kept, the oldest first.
-func (r *Ring) WriteTo(w io.Writer) (written int64, err error) {
-	r.mu.Lock()
-	lines := append([][]byte(nil), r.lines...)
-	r.mu.Unlock()
-	for _, line := range lines {
-		n, err := w.Write(line)
-		written += int64(n)
-		if err != nil {
-			return written, err
-		}
-	}
-	return written, nil
-}
-
-// Missed returns how many lines are no longer kept.
-func (r *Ring) Missed() int {
+// Text returns the lines that are kept, the oldest first, and how many are no longer.
+func (r *Ring) Text() (kept []byte, missed int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.missed
+	return bytes.Join(r.lines, nil), r.missed
 }

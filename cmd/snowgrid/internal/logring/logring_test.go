@@ -14,12 +14,10 @@ func TestRingKeepsTheLastLines(t *testing.T) {
 			t.Fatal(n, err)
 		}
 	}
-	var out strings.Builder
-	n, err := r.WriteTo(&out)
-	lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
-	if err != nil || n != 100 || len(lines) != 10 || lines[0] != "line 0990" || lines[9] != "line 0999" ||
-		r.Missed() != 990 {
-		t.Errorf("%d bytes, %d missed, %v: %q", n, r.Missed(), err, out.String())
+	text, missed := r.Text()
+	lines := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
+	if len(text) != 100 || len(lines) != 10 || lines[0] != "line 0990" || lines[9] != "line 0999" || missed != 990 {
+		t.Errorf("%d bytes, %d missed: %q", len(text), missed, text)
 	}
 	if n, err := r.Write([]byte(strings.Repeat("x", 1000))); n != 1000 || err != nil || r.bytes != 100 ||
 		len(r.lines) != 1 {
