@@ -117,13 +117,9 @@ func (c *importCommand) check(ctx context.Context, file *exportFile, to streams)
 	case status.Grid == file.header.ID:
 		return fmt.Errorf("the export is of this grid, %s; form a new grid", status.Name)
 	}
-	existing, err := c.existing(ctx, false)
+	defined, err := c.existing(ctx, false)
 	if err != nil {
 		return err
-	}
-	defined := map[string]exportedName{}
-	for _, row := range existing {
-		defined[row.Name] = exportedRow(row)
 	}
 	var same, other []string
 	for _, e := range slices.Concat(file.names, file.destroyed) {

@@ -11,17 +11,22 @@ import (
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
-// existing returns the sequencers of the grid, or the destroyed ones. Owners in a new grid without data
+// existing returns the grid's sequencers by name, or the destroyed ones. Owners in a new grid without data
 // directories list none before the time in which holders of an earlier run report.
-func (c *importCommand) existing(ctx context.Context, destroyed bool) ([]wire.SequencerRow, error) {
+func (c *importCommand) existing(ctx context.Context, destroyed bool) (map[string]exportedName, error) {
 	for end := time.Now().Add(createTries); ; {
 		rows, err := (&exportCommand{gridFlags: c.gridFlags}).names(ctx, streams{out: io.Discard, err: io.Discard}, destroyed)
-		if !errors.Is(err, errNotListed) || time.Now().After(end) {
-			return rows, err
+		if errors.Is(err, errNotListed) && time.Now().Before(end) && signal.Sleep(ctx, waitPause) {
+			continue
 		}
-		if !signal.Sleep(ctx, waitPause) {
+		if err != nil {
 			return nil, err
 		}
+		byName := map[string]exportedName{}
+		for _, row := range rows {
+			byName[row.Name] = exportedRow(row)
+		}
+		return byName, nil
 	}
 }
 
@@ -40,10 +45,5 @@ func (c *importCommand) restored(ctx context.Context, file *exportFile) (map[str
 			return nil, nil
 		}
 	}
-	rows, err := c.existing(ctx, true)
-	out := map[string]exportedName{}
-	for _, row := range rows {
-		out[row.Name] = exportedRow(row)
-	}
-	return out, err
+	return c.existing(ctx, true)
 }
