@@ -22,19 +22,11 @@ type alive struct {
 }
 
 func (a *aliveCommand) Run(ctx context.Context, to streams) error {
-	if err := checkAddrs(a.Addr); err != nil {
+	member := gridFlags{clientFlags: clientFlags{[]string{a.Addr}, a.Timeout}, accessFlags: a.accessFlags}
+	err := member.ask(ctx, func(ctx context.Context) error {
+		_, err := read(ctx, a.Addr, "/livez")
 		return err
-	}
-	if err := checkTimeout("timeout", a.Timeout); err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, a.Timeout)
-	defer cancel()
-	ctx, err := a.reach(ctx)
-	if err != nil {
-		return err
-	}
-	_, err = read(ctx, a.Addr, "/livez")
+	})
 	if unexpected, is := errors.AsType[*httpStatusError](err); is {
 		return fmt.Errorf("%s answers %s to /livez; check that it is a member's API address", a.Addr, unexpected.text)
 	}

@@ -36,25 +36,22 @@ func (c *initCommand) Run(ctx context.Context, to streams) error {
 	if err != nil {
 		return err
 	}
-	if err := checkAddrs(c.Addr); err != nil {
-		return err
-	}
 	in := wire.InitRequest{Force: c.Force, FirstLife: c.FirstLife}
 	if !floor.IsZero() {
 		in.Floor = clustertime.TickOf(floor)
 	}
-	if err := checkTimeout("timeout", c.Timeout); err != nil {
+	var out wire.InitResponse
+	member := gridFlags{clientFlags: clientFlags{[]string{c.Addr}, c.Timeout}, accessFlags: c.accessFlags}
+	err = member.ask(ctx, func(ctx context.Context) error {
+		status, addr, err := fetchStatusOfAny(ctx, member.Addr)
+		if err == nil { // addressed to the present incarnation
+			err = postTo(ctx, addr, status.Answering, wire.PathInit, in, &out)
+		}
+		if err != nil && !c.Force && !errors.Is(err, wire.ErrNotConfirmed) {
+			err = fmt.Errorf("nothing was done: %w", err)
+		}
 		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
-	defer cancel()
-	if ctx, err = c.reach(ctx); err != nil {
-		return err
-	}
-	out, err := c.post(ctx, in)
-	if err != nil && !c.Force && !errors.Is(err, wire.ErrNotConfirmed) {
-		err = fmt.Errorf("nothing was done: %w", err)
-	}
+	})
 	if err != nil {
 		return err
 	}
@@ -68,14 +65,4 @@ func (c *initCommand) Run(ctx context.Context, to streams) error {
 				out.Jump.Duration())
 		}
 	})
-}
-
-// post sends the request, addressed to the member's present incarnation.
-func (c *initCommand) post(ctx context.Context, in wire.InitRequest) (out wire.InitResponse, err error) {
-	status, addr, err := fetchStatusOfAny(ctx, []string{c.Addr})
-	if err != nil {
-		return out, err
-	}
-	err = postTo(ctx, addr, status.Answering, wire.PathInit, in, &out)
-	return out, err
 }
