@@ -20,7 +20,6 @@ const (
 	licence    = "Apache-2.0"
 )
 
-// versionForm matches a release version.
 var versionForm = regexp.MustCompile(`^v[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.]+)?$`)
 
 type buildCommand struct {
@@ -47,7 +46,6 @@ type release struct {
 
 func (r *release) number() string { return strings.TrimPrefix(r.version, "v") }
 
-// Run builds all files.
 func (c *buildCommand) Run() (err error) {
 	r, end, err := c.begin()
 	if err != nil {

@@ -10,19 +10,14 @@ import (
 	"strings"
 )
 
-// shells are those that have a completion script.
 var shells = []string{"bash", "zsh", "fish"}
 
 // completion names a program's script for a shell, as archives have it.
 func completion(program, shell string) string {
-	switch shell {
-	case "bash":
-		return "completions/" + program + ".bash"
-	case "zsh":
+	if shell == "zsh" {
 		return "completions/_" + program
-	default:
-		return "completions/" + program + ".fish"
 	}
+	return "completions/" + program + "." + shell
 }
 
 // manual returns the manual pages and the completion scripts, which the programs print.

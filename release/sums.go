@@ -95,7 +95,6 @@ type keyCommand struct {
 	Out string `help:"Prefix of the files: .key and .pub." default:"snowgrid-release"`
 }
 
-// Run makes a key pair.
 func (c *keyCommand) Run() error {
 	public, private, err := minisign.GenerateKey(rand.Reader)
 	if err != nil {
@@ -132,7 +131,6 @@ type verifyCommand struct {
 	Key string `help:"File with the public key; without one the signature is not checked." type:"existingfile"`
 }
 
-// Run checks a directory with release files.
 func (c *verifyCommand) Run() error {
 	sums, err := os.ReadFile(filepath.Join(c.Dir, sumsName))
 	if err != nil {

@@ -15,7 +15,6 @@ import (
 	"github.com/snowgrid/snowgrid/security"
 )
 
-// Bounds on the caller cache.
 const (
 	callersMax = 1024
 	callerFor  = time.Minute

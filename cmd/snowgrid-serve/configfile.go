@@ -104,7 +104,6 @@ func isSecret(flag, value string) bool {
 		flag == "store" && strings.Contains(value, "://") && strings.Contains(value, "@")
 }
 
-// configError is a mistake in a configuration file.
 type configError struct {
 	path string
 	err  error

@@ -131,7 +131,6 @@ func (l *limitedListener) warns() bool {
 // processBegan is the start of the process's monotonic time.
 var processBegan = time.Now()
 
-// limitedConn is a connection with a place.
 type limitedConn struct {
 	net.Conn
 	listener *limitedListener

@@ -81,7 +81,6 @@ func locateEtcd(_ context.Context, f storeFlags, _, rest string) (located, error
 	return located{like: etcd.New(nil, etcd.Config{}), open: open}, nil
 }
 
-// openEtcd connects to etcd.
 func (f storeFlags) openEtcd(ctx context.Context, cfg clientv3.Config, prefix string,
 	failing func(error)) (opened, error) {
 	servers := strings.Join(cfg.Endpoints, ",")

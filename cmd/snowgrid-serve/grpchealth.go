@@ -26,7 +26,6 @@ func newHealthChecks(s *service) *healthChecks {
 	return &healthChecks{Server: health.NewServer(), service: s}
 }
 
-// update sets the status of both names.
 func (h *healthChecks) update() {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -21,7 +21,6 @@ import (
 	"github.com/snowgrid/snowgrid/security"
 )
 
-// Limits for the HTTP server.
 const (
 	headerTimeout  = 5 * time.Second
 	serveTimeout   = 10 * time.Second
@@ -30,7 +29,6 @@ const (
 	maxHeaderBytes = 4 << 10
 )
 
-// api serves requests by path and method.
 type api struct {
 	service *service
 	metrics *metrics
@@ -83,7 +81,6 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// ids serves POST /v1/ids.
 func (a *api) ids(w http.ResponseWriter, r *http.Request) {
 	if err := a.service.access.allow(r.TLS, security.IDs, ""); err != nil {
 		a.metrics.request("http", 0, err)

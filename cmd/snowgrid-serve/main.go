@@ -35,7 +35,6 @@ import (
 	"github.com/snowgrid/snowgrid/internal/logqueue"
 )
 
-// The exit statuses.
 const (
 	exitDone   = 0
 	exitFailed = 1
@@ -73,7 +72,6 @@ const exitText = "Exit status: 0 done; 1 the operation failed or was refused; 2 
 //go:embed help
 var helpTexts embed.FS
 
-// commands is the command line, as parsed by kong.
 type commands struct {
 	Config string `help:"JSON file with flags, such as {\"s3\":{\"bucketName\":\"ids\"}} or {\"etcd_endpoints\":[\"10.0.0.1:2379\"]}." env:"SNOWGRID_CONFIG" placeholder:"FILE"`
 

@@ -10,7 +10,6 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// scaleCommand changes the number of logical nodes in use.
 type scaleCommand struct {
 	Name  string `arg:"" help:"Sequencer."`
 	Slots int    `arg:"" help:"Logical nodes in use from now on: 1 to the sequencer's node count."`
@@ -48,7 +47,6 @@ func (f storeFlags) change(ctx context.Context, to streams, name string,
 	})
 }
 
-// retireCommand takes one logical node out of use.
 type retireCommand struct {
 	Name string           `arg:"" help:"Sequencer."`
 	Node sequencer.NodeID `arg:"" help:"Logical node."`
@@ -61,7 +59,6 @@ func (r *retireCommand) Run(ctx context.Context, to streams) error {
 	})
 }
 
-// repairCommand replaces a missing or damaged record.
 type repairCommand struct {
 	Name  string           `arg:"" help:"Sequencer."`
 	Node  sequencer.NodeID `arg:"" help:"Logical node."`

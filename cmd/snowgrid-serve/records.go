@@ -14,7 +14,6 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// sequencerRecords is one sequencer as the store has it.
 type sequencerRecords struct {
 	Name      string              `json:"name"`
 	State     string              `json:"state,omitempty"`
@@ -84,7 +83,6 @@ func readStore(ctx context.Context, s store.Store, name string, at moments) ([]s
 	return all, nil
 }
 
-// add adds one key's content.
 func (q *sequencerRecords) add(part record.Part, node sequencer.NodeID, e store.Entry, at moments) {
 	switch part {
 	case record.PartDocument:

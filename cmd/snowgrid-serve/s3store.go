@@ -63,7 +63,6 @@ func (f s3Flags) check() error {
 	return nil
 }
 
-// regionName matches the names of regions, and none.
 var regionName = regexp.MustCompile(`^[A-Za-z0-9-]*$`)
 
 // locateS3 returns the store in a bucket: s3://BUCKET/PREFIX. The flags count where the URL

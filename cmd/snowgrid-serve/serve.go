@@ -193,7 +193,6 @@ func unlessOver(ctx context.Context, err error) error {
 	return err
 }
 
-// servers are the two servers at work.
 type servers struct {
 	http  *http.Server
 	grpc  *grpc.Server // may be nil

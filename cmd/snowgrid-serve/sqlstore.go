@@ -46,7 +46,6 @@ func locatePostgres(_ context.Context, f storeFlags, scheme, rest string) (locat
 	return f.locateTable(stdlib.OpenDB(*cfg), records.PostgreSQL, own, name)
 }
 
-// locateMySQL locates a MySQL or MariaDB database.
 func locateMySQL(_ context.Context, f storeFlags, _, rest string) (located, error) {
 	rest, own, err := ownParams(rest)
 	if err != nil {

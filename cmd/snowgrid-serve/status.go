@@ -13,7 +13,6 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// statusCommand prints a store's records.
 type statusCommand struct {
 	Name string `arg:"" optional:"" help:"Sequencer; all by default."`
 	storeFlags

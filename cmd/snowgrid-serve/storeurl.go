@@ -72,7 +72,6 @@ func yes(query url.Values, name string, otherwise bool) (bool, error) {
 // directory stands for a directory that is not open, to check a configuration.
 type directory struct{ *store.Memory }
 
-// String names it in messages.
 func (directory) String() string { return "a directory" }
 
 // locateFile reads the path of a directory: file:DIR or file:///DIR.

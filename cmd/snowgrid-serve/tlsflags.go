@@ -16,7 +16,6 @@ import (
 	"github.com/snowgrid/snowgrid/security"
 )
 
-// tlsFlags are both servers' certificates.
 type tlsFlags struct {
 	TLSCert     string `name:"tls-cert" help:"Certificate of this process with its chain, in PEM. It and the two files below are read again when they change." env:"SNOWGRID_TLS_CERT" placeholder:"FILE"`
 	TLSKey      string `name:"tls-key" help:"Private key of --tls-cert, in PEM." env:"SNOWGRID_TLS_KEY" placeholder:"FILE"`
@@ -55,7 +54,6 @@ func (f tlsFlags) check(http, grpc string) error {
 	return nil
 }
 
-// isAddr reports whether a text is host:port.
 func isAddr(text string) bool {
 	_, port, err := net.SplitHostPort(text)
 	if err == nil {
@@ -158,7 +156,6 @@ func (a *access) watch(ctx context.Context, log *slog.Logger, hangup <-chan os.S
 	}
 }
 
-// reloaded logs a reload.
 func (a *access) reloaded(ctx context.Context, log *slog.Logger, err error) {
 	if err != nil {
 		log.WarnContext(ctx, "certificates not reloaded", "error", err, "advice",

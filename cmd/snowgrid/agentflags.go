@@ -122,7 +122,6 @@ type gossipFlags struct {
 	GossipCycles   int           `help:"Intervals for which a suspected member may be silent before it is removed: 1 to 100. Default: as many as last a second." env:"SNOWGRID_GOSSIP_CYCLES" placeholder:"COUNT"`
 }
 
-// storageFlags place the member's data on its disk.
 type storageFlags struct {
 	DataDir string `help:"Directory for identity, Raft log and definitions. Default: none, memory only." env:"SNOWGRID_DATA_DIR" placeholder:"DIR"`
 }
@@ -221,12 +220,11 @@ type securityFlags struct {
 
 func (f *securityFlags) apply(cfg *grid.Config) error {
 	secured, err := f.security()
-	faults := []error{err}
 	if secured != nil && secured.Dir == "" && secured.CertFile == "" {
 		secured, err = nil, badValue("tls-ca", f.TLSCA,
 			"a member has no certificate; give --tls-cert and --tls-key as well, or --security-dir")
-		faults = []error{err}
 	}
+	faults := []error{err}
 	insecure := f.Insecure || err != nil
 	switch {
 	case secured != nil:
@@ -237,13 +235,11 @@ func (f *securityFlags) apply(cfg *grid.Config) error {
 	var key []byte
 	if f.GossipKey != "" {
 		raw, err := base64.StdEncoding.DecodeString(f.GossipKey)
-		if err != nil || security.CheckGossipKey(raw) != nil {
-			err = badValue("gossip-key", "",
-				"this is not a key; give 16, 24 or 32 random bytes in base64, such as from openssl rand -base64 32")
-		}
-		key, faults = raw, append(faults, err)
-		if err != nil {
-			key = nil
+		if err == nil && security.CheckGossipKey(raw) == nil {
+			key = raw
+		} else {
+			faults = append(faults, badValue("gossip-key", "",
+				"this is not a key; give 16, 24 or 32 random bytes in base64, such as from openssl rand -base64 32"))
 		}
 	}
 	if secured == nil && (insecure || key != nil) {
@@ -286,7 +282,6 @@ func (f *opsFlags) check() error {
 	return nil
 }
 
-// logFlags set the log's level and format.
 type logFlags struct {
 	LogLevel  slog.Level `help:"Lowest level that is logged: debug, info, warn or error." default:"info" env:"SNOWGRID_LOG_LEVEL"`
 	LogFormat string     `help:"Log format: text or json." enum:"text,json" default:"text" env:"SNOWGRID_LOG_FORMAT"`

@@ -83,7 +83,8 @@ func eachUntilAnswered(ctx context.Context, addrs []string,
 		}
 	}
 	if refused == nil {
-		return "", noMember(strings.Join(silent, ", "))
+		return "", fmt.Errorf("%w at %s; check --addr (SNOWGRID_ADDR), and that a member runs there", errNoMember,
+			strings.Join(silent, ", "))
 	}
 	if len(silent) > 0 {
 		refusals = append(refusals, "no member answers at "+strings.Join(silent, ", "))

@@ -32,7 +32,6 @@ type bundleManifest struct {
 	Problems []bundleProblem `json:"problems"`
 }
 
-// bundledFile is one file in a bundle.
 type bundledFile struct {
 	Name   string `json:"name"`
 	Bytes  int    `json:"bytes"`

@@ -8,7 +8,6 @@ import (
 	"github.com/snowgrid/snowgrid/grid"
 )
 
-// checkResult is status --check's result.
 type checkResult struct {
 	Healthy bool         `json:"healthy"` // no alert is a warning or critical
 	Alerts  []grid.Alert `json:"alerts"`  // the most urgent first

@@ -15,7 +15,6 @@ import (
 	"github.com/snowgrid/snowgrid/grid"
 )
 
-// configCommand has the commands about the configuration.
 type configCommand struct {
 	Check     configCheckCommand     `cmd:"" help:"Check a configuration file, without starting a member."`
 	Print     configPrintCommand     `cmd:"" help:"Print each key with its value and where it was set."`
@@ -60,7 +59,6 @@ type configPrintCommand struct {
 	Output string `short:"o" help:"Output format: text, json or yaml." enum:"text,json,yaml" default:"text"`
 }
 
-// setting is one key in the output.
 type setting struct {
 	Key    string `json:"key" yaml:"key"`
 	Value  string `json:"value" yaml:"value"`
@@ -102,7 +100,6 @@ func printSettings(w io.Writer, format string, settings []setting) error {
 	})
 }
 
-// hiddenValue stands for a secret's value.
 const hiddenValue = "(secret)"
 
 // shown returns the key's printed value. A secret is masked; a default chosen at startup is in

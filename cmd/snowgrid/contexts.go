@@ -66,7 +66,6 @@ func contextValues(value *kong.Value) []string {
 	return names
 }
 
-// contextNames are the allowed names.
 var contextNames = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
 
 const (

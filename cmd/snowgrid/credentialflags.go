@@ -64,13 +64,11 @@ func needsCertificates(flag, value string) error {
 	return badValue(flag, value, "it requires certificates; give --security-dir, or --tls-cert, --tls-key and --tls-ca")
 }
 
-// callerFlags selects a command's identity.
 type callerFlags struct {
 	Role  string `help:"Role whose certificate in --security-dir is used: admin, holder, reader or member. Default: the first of these that is there." env:"SNOWGRID_ROLE" placeholder:"ROLE"`
 	Token string `help:"Token of snowgrid secure token, in place of a certificate. Prefer SNOWGRID_TOKEN_FILE or SNOWGRID_TOKEN to the flag, which other users of the machine see." env:"SNOWGRID_TOKEN" placeholder:"TOKEN" secret:""`
 }
 
-// accessFlags holds the flags for commands that call members.
 type accessFlags struct {
 	credentialFlags
 	callerFlags

@@ -162,10 +162,8 @@ func (c *collection) agent(ctx context.Context, addr string, profile time.Durati
 // foul matches the characters that have no place in a file's name.
 var foul = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
 
-// fileName turns text into a file name.
 func fileName(text string) string { return strings.TrimLeft(foul.ReplaceAllString(text, "_"), "._") }
 
-// readOps reads a page from an ops listener.
 func readOps(ctx context.Context, addr, page string) ([]byte, error) {
 	data, err := read(withAccess(ctx, clearText), addr, page)
 	var unexpected *httpStatusError
@@ -178,7 +176,6 @@ func readOps(ctx context.Context, addr, page string) ([]byte, error) {
 	return data, err
 }
 
-// httpStatusError reports a status other than 200.
 type httpStatusError struct {
 	code int
 	text string

@@ -63,8 +63,3 @@ func exitStatusOf(err error) int {
 	}
 	return exitFailed
 }
-
-// noMember returns the error for a request without a reply, with a reason per address.
-func noMember(reasons string) error {
-	return fmt.Errorf("%w at %s; check --addr (SNOWGRID_ADDR), and that a member runs there", errNoMember, reasons)
-}

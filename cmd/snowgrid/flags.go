@@ -32,7 +32,6 @@ type gridOutput struct {
 	outputFlag
 }
 
-// clientFlags are the grid's addresses.
 type clientFlags struct {
 	Addr    []string      `help:"API addresses of members; one reachable address is enough." default:"127.0.0.1:7948" env:"SNOWGRID_ADDR"`
 	Timeout time.Duration `help:"Time limit for answers of the grid, and for IDs." default:"10s" env:"SNOWGRID_TIMEOUT"`

@@ -31,7 +31,6 @@ type flow struct {
 	errs    []error  // of each stream
 }
 
-// stream is one handle's IDs.
 type stream struct {
 	checkedStream
 	handle nexter
@@ -125,7 +124,6 @@ func (f *flow) longestNext() time.Duration {
 	return time.Duration(f.longest.Load()).Round(10 * time.Microsecond)
 }
 
-// summary returns the demo's last line.
 func (f *flow) summary(v verdict) string {
 	elapsed := f.ended.Sub(f.began)
 	if f.began.IsZero() || f.ended.IsZero() {

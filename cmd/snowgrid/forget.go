@@ -37,7 +37,6 @@ func (c *forgetCommand) Run(ctx context.Context, to streams) error {
 		counted(out.Partitions, "partition"), lostText(out.Lost))
 }
 
-// lostText describes the partitions with lost definitions.
 func lostText(lost int) string {
 	if lost == 0 {
 		return "and each has another disk"

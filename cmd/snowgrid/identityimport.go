@@ -53,7 +53,6 @@ func (c *identityImportCommand) Run(ctx context.Context, to streams) error {
 	})
 }
 
-// imported is one set in the JSON result.
 type imported struct {
 	Cluster string `json:"cluster"`
 	Name    string `json:"name"`

@@ -131,7 +131,6 @@ func (o *ownerFinder) once(ctx context.Context, name exportedName, restore resto
 	return restore(ctx, api, name)
 }
 
-// createName creates a sequencer.
 func createName(ctx context.Context, api string, name exportedName) error {
 	return postTo(ctx, api, "", wire.PathCreate, name.request(), &wire.SequencerResponse{})
 }

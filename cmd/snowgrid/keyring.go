@@ -16,7 +16,6 @@ import (
 	"github.com/snowgrid/snowgrid/security"
 )
 
-// keyringCommands are about the keys that encrypt the gossip.
 type keyringCommands struct {
 	List     keyringListCommand     `cmd:"" default:"withargs" help:"List the keys of every member, by their fingerprints."`
 	Install  keyringInstallCommand  `cmd:"" help:"Give every member a key, which opens messages and encrypts none yet."`
@@ -55,7 +54,6 @@ type namedKey struct {
 	gridOutput
 }
 
-// changeNamed makes a change with the key.
 func (c *namedKey) changeNamed(ctx context.Context, to streams, operation string) error {
 	print, err := fingerprintOf(c.Key)
 	if err != nil {

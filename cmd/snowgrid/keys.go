@@ -24,10 +24,8 @@ type key struct {
 	client bool // for commands that use a grid, not for the agent
 }
 
-// envPrefix begins every key's variable.
 const envPrefix = "SNOWGRID_"
 
-// variable returns the name of the key's environment variable.
 func (k key) variable() string {
 	return envPrefix + strings.ToUpper(strings.ReplaceAll(k.name, "-", "_"))
 }
@@ -159,7 +157,6 @@ func (k key) wants(err error) string {
 	return "give another value"
 }
 
-// kind describes the key's value type.
 func (k key) kind() string {
 	t := k.flag.Target.Type()
 	if t.Kind() == reflect.Pointer {

@@ -57,7 +57,6 @@ Start a grid of one member, in a directory that outlives it, and take IDs from i
 //go:embed help
 var helpTexts embed.FS
 
-// commands is the command line, as parsed by kong.
 type commands struct {
 	Next    nextCommand    `cmd:"" group:"use" help:"Print new IDs, one per line."`
 	Decode  decodeCommand  `cmd:"" group:"use" help:"Decode an ID into time, logical node and counter."`

@@ -73,7 +73,6 @@ func (c *removeMemberCommand) awaitLeft(ctx context.Context, api string, leaving
 	}
 }
 
-// text describes the outcome.
 func (r removed) text() string {
 	switch {
 	case r.Leaving == "":

@@ -33,7 +33,6 @@ type formatFlags struct {
 	OldUnit  time.Duration          `help:"Unit of its time, if it is not the published one." placeholder:"DURATION"`
 }
 
-// oldBits are the widths of node and counter.
 type oldBits struct{ node, counter int }
 
 // UnmarshalText parses widths such as 10/12.
@@ -159,7 +158,6 @@ func shellWord(text string) string {
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
-// print writes the plan as text.
 func (m migration) print(w io.Writer, name string, d sequencer.Definition, f foreign.Format, now time.Time) error {
 	last := f.Decompose(m.MaxID)
 	err := aligned(w, func(w io.Writer) {

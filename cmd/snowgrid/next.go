@@ -29,7 +29,6 @@ type nextCommand struct {
 	outputFlag
 }
 
-// Validate refuses a count below 1.
 func (n *nextCommand) Validate() error {
 	if n.Count < 1 {
 		return fmt.Errorf("-n %d: give at least 1", n.Count)

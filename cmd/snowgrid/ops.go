@@ -20,7 +20,6 @@ import (
 	"github.com/snowgrid/snowgrid/metrics/membermetrics"
 )
 
-// Limits for the ops listener.
 const (
 	opsConnectionsMax = 32
 	opsHeaderTimeout  = 5 * time.Second

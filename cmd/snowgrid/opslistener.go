@@ -17,7 +17,6 @@ type opsListener struct {
 	warned time.Time // used by the accepting goroutine
 }
 
-// Accept implements net.Listener.
 func (l *opsListener) Accept() (net.Conn, error) {
 	conn, err := l.Listener.Accept()
 	if now := time.Now(); err != nil && !errors.Is(err, net.ErrClosed) && now.Sub(l.warned) >= opsWarnEvery {

@@ -10,7 +10,6 @@ import (
 // empty pattern, which is refused: no pattern means all names.
 type patternList []security.Pattern
 
-// Decode implements kong.MapperValue.
 func (l *patternList) Decode(ctx *kong.DecodeContext) error {
 	var text string
 	if err := ctx.Scan.PopValueInto("patterns", &text); err != nil {

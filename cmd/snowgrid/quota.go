@@ -13,7 +13,6 @@ import (
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
-// quotaCommands are about limits for holders.
 type quotaCommands struct {
 	List   quotaListCommand   `cmd:"" default:"withargs" help:"List the quotas, and how much of each is used."`
 	Set    quotaSetCommand    `cmd:"" help:"Set limits of the sequencers whose names match a pattern."`

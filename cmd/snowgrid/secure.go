@@ -38,12 +38,8 @@ type secureInitCommand struct {
 	TTL  time.Duration `name:"ttl" help:"Time to live of the certificates." default:"8760h"`
 }
 
-// checkCredential refuses a directory without a name and a credential that ends before it begins. The commands call it
-// when they run: kong calls Validate before it looks for missing flags, which have no value then.
-func checkCredential(out string, ttl time.Duration) error {
-	return cmp.Or(checkOut(out), checkTTL(ttl))
-}
-
+// checkOut and checkTTL refuse a directory without a name, and a credential that ends before it begins. The commands
+// call them when they run: kong calls Validate before it looks for missing flags, which have no value then.
 func checkOut(dir string) error {
 	if dir == "" {
 		return usage(errors.New(`--out="": give a directory, such as security`))
@@ -59,7 +55,7 @@ func checkTTL(ttl time.Duration) error {
 }
 
 func (c *secureInitCommand) Run(to streams) error {
-	if err := checkCredential(c.Out, c.TTL); err != nil {
+	if err := cmp.Or(checkOut(c.Out), checkTTL(c.TTL)); err != nil {
 		return err
 	}
 	if err := authority.Create(c.Out, authority.Options{Grid: c.Grid, Name: c.Name, Hosts: c.Host, TTL: c.TTL},
@@ -91,7 +87,7 @@ type secureIssueCommand struct {
 }
 
 func (c *secureIssueCommand) Run(to streams) error {
-	if err := checkCredential(c.Out, c.TTL); err != nil {
+	if err := cmp.Or(checkOut(c.Out), checkTTL(c.TTL)); err != nil {
 		return err
 	}
 	dir, err := authority.Open(c.Dir)

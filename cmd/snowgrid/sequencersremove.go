@@ -41,7 +41,6 @@ type removal struct {
 	Stopped string `json:"stopped_after,omitempty"`
 }
 
-// removalPage is the number of sequencers per request.
 const removalPage = 200
 
 // Run removes the sequencers, a page at a time.

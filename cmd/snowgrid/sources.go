@@ -92,7 +92,6 @@ type sources struct {
 	text    map[string]string // their values, but for those on the command line
 }
 
-// settingLine is a value in the file.
 type settingLine struct {
 	text         string
 	line, column int
@@ -118,7 +117,6 @@ func (s *sources) key(name string) (key, bool) {
 	return s.keys[i], true
 }
 
-// Validate implements kong.Resolver.
 func (s *sources) Validate(*kong.Application) error { return nil }
 
 // Resolve implements kong.Resolver: it returns the value of a flag that the command line

@@ -180,7 +180,6 @@ func printMembers(table io.Writer, members []grid.MemberInfo) {
 	}
 }
 
-// printDisks lists the disks that store definitions.
 func printDisks(table io.Writer, disks []grid.DiskInfo) {
 	if len(disks) == 0 {
 		return
@@ -192,7 +191,6 @@ func printDisks(table io.Writer, disks []grid.DiskInfo) {
 	}
 }
 
-// printSets lists the sets of numbered processes.
 func printSets(table io.Writer, sets []grid.SetInfo) {
 	if len(sets) == 0 {
 		return

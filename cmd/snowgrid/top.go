@@ -24,7 +24,6 @@ type topCommand struct {
 	gridOutput
 }
 
-// Validate refuses numbers that cannot work.
 func (c *topCommand) Validate() error {
 	switch {
 	case c.Every < 100*time.Millisecond || c.Every > time.Hour:
@@ -52,7 +51,6 @@ type topLook struct {
 	settled string // "" if the grid is settled, else why it is not
 }
 
-// topRow is one sequencer in a look.
 type topRow struct {
 	Name     string  `json:"name"`
 	IDs      float64 `json:"ids_per_second"`
@@ -187,7 +185,6 @@ type topRates struct {
 	looks []topCounts // in the last topSpan, ascending
 }
 
-// topCounts are the counts at one look.
 type topCounts struct {
 	at   time.Time
 	rows map[string]wire.SequencerRow

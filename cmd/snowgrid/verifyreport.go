@@ -70,7 +70,6 @@ func printReport(w io.Writer, cfg verify.Config, r *verify.Report) error {
 	return nil
 }
 
-// describeFinding returns a finding's text for people.
 func describeFinding(cfg verify.Config, f verify.Finding) string {
 	if f.Text != "" {
 		if f.Kind == verify.Early {
@@ -139,7 +138,6 @@ func showProgress(out io.Writer, p *verify.Progress, size uint64) (stop func()) 
 	}
 }
 
-// progressLine describes the progress of a check.
 func progressLine(p *verify.Progress, size uint64) string {
 	rows := p.Rows.Load()
 	if p.Merging.Load() {

@@ -17,7 +17,6 @@ type waitCommand struct {
 	Within time.Duration `help:"Time limit of the wait." default:"2m"`
 }
 
-// awaited is the state that was reached.
 type awaited struct {
 	State   string `json:"state"` // ready or settled
 	Grid    string `json:"grid"`
@@ -111,7 +110,6 @@ func (c *waitCommand) look(ctx context.Context) (reached awaited, err error) {
 	return reached, nil
 }
 
-// reasonOf returns why a member is not ready.
 func reasonOf(s grid.Status) string {
 	return cmp.Or(s.NotReady, "it does not say why")
 }

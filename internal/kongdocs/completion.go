@@ -95,7 +95,9 @@ func (p Program) completions(node *kong.Node, words []string) []string {
 		}
 		last = name + "=" + value
 	case strings.HasPrefix(last, "-"):
-		all = flagsOf(node)
+		for _, f := range slices.Concat(node.AllFlags(true)...) {
+			all = append(all, "--"+f.Name)
+		}
 	default:
 		all = CommandsOf(node)
 		if node.Name == "man" {
@@ -125,13 +127,6 @@ func Child(node *kong.Node, name string) *kong.Node {
 		return nil
 	}
 	return node.Children[i]
-}
-
-func flagsOf(node *kong.Node) (all []string) {
-	for _, flag := range slices.Concat(node.AllFlags(true)...) {
-		all = append(all, "--"+flag.Name)
-	}
-	return all
 }
 
 // CommandsOf returns the names of the commands below a node.
