@@ -3,6 +3,8 @@
 package main
 
 import (
+	"encoding/json"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -89,14 +91,19 @@ func scriptOf(t *testing.T, page, fence string) string {
 	for _, match := range regexp.MustCompile("(?ms)^```"+fence+"\n(.*?)^```").FindAllStringSubmatch(page, -1) {
 		script.WriteString(match[1])
 	}
-	for path, methods := range openapi.Paths() {
+	var document struct{ Paths map[string]map[string]any }
+	data, err := openapi.Build(openapi.Config{})
+	if err = errors.Join(err, json.Unmarshal(data, &document)); err != nil || len(document.Paths) == 0 {
+		t.Fatalf("%d paths, %v", len(document.Paths), err)
+	}
+	for path, methods := range document.Paths {
 		called := regexp.MustCompile(regexp.QuoteMeta(path) + `["'?\s]`)
 		if !called.MatchString(script.String()) {
 			t.Errorf("docs/api.md has no call of %s for %s", path, fence)
 		}
 		at := regexp.QuoteMeta(path)
 		deleted := regexp.MustCompile("DELETE .*" + at + "|" + at + "\".*\"DELETE\"")
-		if slices.Contains(methods, "DELETE") && !deleted.MatchString(script.String()) {
+		if methods["delete"] != nil && !deleted.MatchString(script.String()) {
 			t.Errorf("docs/api.md has no DELETE of %s for %s", path, fence)
 		}
 	}

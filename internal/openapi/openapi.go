@@ -1,9 +1,8 @@
 // Package openapi builds the OpenAPI 3.1 document of the HTTP API from the types and limits in package wire.
 //
 // [Build] lists the calls for programs in any language. Calls between members, and the calls of Go clients,
-// which change with a release, are not in the document; [IsPrivate] lists them. A field of a wire type is in
-// the document by reflection, as encoding/json writes it; its description and its bounds are in the table
-// facts.
+// which change with a release, are not in the document. A field of a wire type is in the document by
+// reflection, as encoding/json writes it; its description and its bounds are in the table facts.
 //
 // Requests refuse unknown fields, so their schemas do too. Replies may gain fields in later versions, so
 // their schemas permit unknown ones, and state no bounds.
@@ -120,16 +119,6 @@ func aboutErrors() string {
 func Tag(document []byte) string {
 	sum := sha256.Sum256(document)
 	return fmt.Sprintf("%q", fmt.Sprintf("%x", sum[:8]))
-}
-
-// Paths returns the methods of each documented path, ascending.
-func Paths() map[string][]string {
-	out := map[string][]string{}
-	for _, op := range operations(nil) {
-		out[op.path] = append(out[op.path], op.method)
-		slices.Sort(out[op.path])
-	}
-	return out
 }
 
 // content returns the content of a request or a reply, by media type.

@@ -5,11 +5,9 @@ import (
 	"net/http"
 	"reflect"
 	"slices"
-	"strings"
 
 	"github.com/snowgrid/snowgrid/internal/membership"
 	"github.com/snowgrid/snowgrid/internal/wire"
-	"github.com/snowgrid/snowgrid/internal/wire/frame"
 )
 
 // tags group the calls.
@@ -21,8 +19,7 @@ var tags = []object{
 	{"name": "membership", "description": "Paths as in the gossip membership service that snowgrid replaces"},
 }
 
-// operations returns the documented calls. status is the type of the reply to GET /v1/status, nil if the
-// caller needs only paths and methods.
+// operations returns the documented calls. status is the type of the reply to GET /v1/status, nil if it is not served.
 func operations(status reflect.Type) []operation {
 	return slices.Concat(idOperations, gridOperations(status), sequencerOperations, numberOperations,
 		membershipOperations)
@@ -125,17 +122,4 @@ var membershipOperations = []operation{
 	{method: http.MethodPost, path: membership.PathUnsubscribe, id: "unsubscribe", tag: "membership",
 		summary: "Have this member leave the grid, and end", in: reflect.TypeFor[LeavingNode](), bodyless: true,
 		replies: ok[bool]("true: it leaves.")},
-}
-
-// private are the paths of Go clients, which change with a release, of the commands of snowgrid, and for
-// debugging.
-var private = []string{
-	wire.PathCreate, wire.PathOpen, wire.PathAttach, wire.PathRenew, wire.PathDetach, wire.PathEvents,
-	wire.PathDirectory, frame.Path, wire.PathKeyring, wire.PathUnused, membership.PathState, membership.PathPause,
-	membership.PathShutdown,
-}
-
-// IsPrivate reports whether a path is not for programs in any language, so that the document lacks it.
-func IsPrivate(path string) bool {
-	return strings.HasPrefix(path, "/v1/member/") || slices.Contains(private, path)
 }
