@@ -51,7 +51,6 @@ type proseRates struct {
 // proseAbove lists the rates above a target that are accepted for now: by text. A rate may
 // fall below its listed value, but may not exceed it.
 var proseAbove = []proseRates{
-	{"client/s3", rates{"of": 25.61}},
 	{"proof/explore strings", rates{"human": 13.5, "those-that": 0.82, "of": 29.7}},
 }
 
