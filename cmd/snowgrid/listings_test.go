@@ -90,7 +90,7 @@ func TestListingCommands(t *testing.T) {
 		{"members", []string{`NAME   MEMBER            API              ROLE    STATE    OWNS  BUILD`,
 			`web-1  [0-9a-f]{16}  127.0.0.1:\d+ +(leader|voter|member) +in sync  \d+ +\S+`, `web-2 `}},
 		{"members --wide", []string{`NAME .* PROTOCOLS`, `web-1  [0-9a-f]{16}-[0-9a-f]{16}  .* no +\d+ +271 +\S+ +1 to \d`}},
-		{"status", []string{`answered by   web-[12] \([0-9a-f-]{33}\)`, `leader        web-[12] \(`,
+		{"status", []string{`answered by   web-[12] \([0-9a-f-]{33}\)`, `settled       yes`, `leader        web-[12] \(`,
 			`web-1  [0-9a-f]{16}  (leader|voter|member) `, `orders .* web-[12]`}},
 		{"sequencers", []string{`SEQUENCER                 ATTACHED  NODES  IDS/S  LAYOUT      ENDS        OWNER`,
 			`a long name, of more \.\.\.  1         8192   .* 63/23/8192  2060-\d\d-\d\d  web-[12]`, `orders `, `users `}},

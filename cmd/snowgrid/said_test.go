@@ -45,28 +45,35 @@ func TestErrorsAreOneLine(t *testing.T) {
 	refusing := member(t, http.StatusServiceUnavailable,
 		wire.ErrorOf(fmt.Errorf("sequencer %q: %w", "orders", sequencer.ErrUnavailable), 1))
 	tests := map[string]string{
-		"status --addr " + refusing + " --addr 127.0.0.1:1":       "orders",
-		"status --addr 127.0.0.1:1 --addr 127.0.0.1:2":            "127.0.0.1:2",
-		"next orders --addr 127.0.0.1:1 --timeout 300ms":          "no member answered at 127.0.0.1:1",
-		"destroy orders --yes --addr 127.0.0.1:1 --timeout 300ms": "no member answered at 127.0.0.1:1",
+		"status --addr " + refusing + " --addr 127.0.0.1:1":        "orders",
+		"status --addr 127.0.0.1:1 --addr 127.0.0.1:2":             "127.0.0.1:2",
+		"next orders --addr 127.0.0.1:1 --timeout 1500ms":          "no member answered at 127.0.0.1:1",
+		"destroy orders --yes --addr 127.0.0.1:1 --timeout 1500ms": "no member answered at 127.0.0.1:1",
 	}
 	for args, part := range tests {
-		status, stdout, said := runCommand(t, strings.Fields(args)...)
-		want := exitFailed
-		if strings.Contains(args, "--addr 127.0.0.1:2") { // asks, and reaches no member
-			want = exitUnreachable
-		}
-		if status != want || stdout != "" || strings.Count(said, "\n") != 1 || !strings.HasPrefix(said, "snowgrid: ") ||
-			!strings.Contains(said, part) {
-			t.Errorf("%s: status %d, said %q", args, status, said)
-		}
-		if packagePrefix.MatchString(strings.TrimPrefix(said, "snowgrid: ")) {
-			t.Errorf("%s: two prefixes: %q", args, said)
-		}
-		for _, sentence := range []string{"check that a majority", "connection refused", "unavailable"} {
-			if args != "status --addr 127.0.0.1:1 --addr 127.0.0.1:2" && strings.Count(said, sentence) > 1 {
-				t.Errorf("%s: %q is said %d times: %q", args, sentence, strings.Count(said, sentence), said)
-			}
+		t.Run(args, func(t *testing.T) {
+			t.Parallel()
+			checkOneLine(t, args, part)
+		})
+	}
+}
+
+func checkOneLine(t *testing.T, args, part string) {
+	status, stdout, said := runCommand(t, strings.Fields(args)...)
+	want := exitFailed
+	if strings.Contains(args, "--addr 127.0.0.1:2") { // asks, and reaches no member
+		want = exitUnreachable
+	}
+	if status != want || stdout != "" || strings.Count(said, "\n") != 1 || !strings.HasPrefix(said, "snowgrid: ") ||
+		!strings.Contains(said, part) {
+		t.Errorf("%s: status %d, said %q", args, status, said)
+	}
+	if packagePrefix.MatchString(strings.TrimPrefix(said, "snowgrid: ")) {
+		t.Errorf("%s: two prefixes: %q", args, said)
+	}
+	for _, sentence := range []string{"check that a majority", "connection refused", "unavailable"} {
+		if args != "status --addr 127.0.0.1:1 --addr 127.0.0.1:2" && strings.Count(said, sentence) > 1 {
+			t.Errorf("%s: %q is said %d times: %q", args, sentence, strings.Count(said, sentence), said)
 		}
 	}
 }
