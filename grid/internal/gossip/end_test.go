@@ -1,8 +1,10 @@
 package gossip
 
 import (
+	"context"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 )
 
 // TestNothingIsSentAfterTheEnd: after the goodbye, and after Close, a member says neither goodbye nor news: memberlist
@@ -19,4 +21,17 @@ func TestNothingIsSentAfterTheEnd(t *testing.T) {
 			g.Announce(t.Context())
 		})
 	}
+}
+
+// TestNoPingAtTheEnd: news that is being passed on when a member ends causes no ping. It would get no answer, and the
+// end would wait for it.
+func TestNoPingAtTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := silent(Config{}) // without a memberlist: a ping panics
+		g.setAlive(Peer{Incarnation: fuzzedNode, Gossip: "10.0.0.2:7946"}, "")
+		ctx, cancel := context.WithTimeout(t.Context(), spreadDelay/2)
+		defer cancel()
+		g.news.Send()
+		g.spread(ctx)
+	})
 }

@@ -41,7 +41,9 @@ func (g *Gossip) spread(ctx context.Context) {
 		}
 		pause := spreadDelay
 		for range spreadRounds {
-			signal.Sleep(ctx, pause)
+			if !signal.Sleep(ctx, pause) {
+				return // what is sent now gets no answer, and would be waited for
+			}
 			g.pingSome(&pings)
 			pause = spreadAgain
 		}
