@@ -25,7 +25,7 @@ var gossipKeyMutants = []mutant{
 		"	for _, key := range *k.current.Load() {\n		if plain", "	for _, key := range (*k.current.Load())[:1] {\n		if plain",
 		sealedTests},
 	{"K1", "the content of a sealed datagram is not checked", "grid/internal/transport/gossip.go",
-		"	return err == nil\n}\n\n// refuse", "	return err == nil || t.keys != nil && len(plain) > 0\n}\n\n// refuse",
+		"	return err == nil\n}\n\n// refuse", "	return err == nil || t.cfg.Keys != nil && len(plain) > 0\n}\n\n// refuse",
 		everyMessage},
 	{"K1", "the content of a sealed stream is not checked", "grid/internal/transport/gossipstream.go",
 		"bytes.NewReader(frame.read), checkContent(frame.plain)", "bytes.NewReader(frame.read), nil", everyMessage},

@@ -64,7 +64,7 @@ var strangerMutants = []mutant{
 	{"R7", "numbers in an exchange of states are not looked at", "grid/internal/transport/gossipstream.go",
 		"for ; err == nil && nodes > 0; nodes-- {", "for ; err != nil && nodes > 0; nodes-- {", gossipTests},
 	{"R7", "datagrams are not looked at", "grid/internal/transport/gossip.go", "	return err == nil\n}\n\n// refuse",
-		"	return err == nil || t.keys == nil && len(plain) > 0\n}\n\n// refuse", gossipTests},
+		"	return err == nil || t.cfg.Keys == nil && len(plain) > 0\n}\n\n// refuse", gossipTests},
 
 	{"R12", "a command that cannot be read is skipped", "grid/internal/raftlog/fsm.go",
 		"		return f.diverged.because(unreadable(fmt.Sprintf(\"entry %d of the roster's log\", entry.Index), err))",
