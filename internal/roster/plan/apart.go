@@ -114,6 +114,19 @@ func (v *view) ownedBy(id roster.PartitionID, want, must []roster.Incarnation) [
 	return append([]roster.Incarnation{all[at]}, rest[:min(len(rest), len(want)-1)]...)
 }
 
+// partsOwner reports whether a partition's owner would need a voter that it does not reach if a replica were dropped:
+// other voters keep the definitions then. A replica that leaves is dropped anyway.
+func (v *view) partsOwner(id roster.PartitionID, replica roster.Incarnation) bool {
+	if len(v.apart) == 0 || slices.Contains(v.s.Leave, replica) {
+		return false
+	}
+	after := *v.r
+	after.Partitions = slices.Clone(v.r.Partitions)
+	p := &after.Partitions[id]
+	p.InSync = slices.DeleteFunc(slices.Clone(p.InSync), func(i roster.Incarnation) bool { return i == replica })
+	return !v.reachesAll(p.Owner, after.Storage(id).Needed)
+}
+
 // reachesAll reports whether a member reaches all members in a set.
 func (v *view) reachesAll(owner roster.Incarnation, set []roster.Incarnation) bool {
 	return !slices.ContainsFunc(set, func(m roster.Incarnation) bool { return v.areApart(owner, m) })

@@ -158,3 +158,19 @@ func TestPlanApartRests(t *testing.T) {
 		}
 	})
 }
+
+// TestPlanApartRestsBesideADoubtedVoter: a replica stays while a voter that the owner does not reach would keep the
+// definitions in its place. Without this rule the replica joined and was dropped in turn, and no partition settled.
+func TestPlanApartRestsBesideADoubtedVoter(t *testing.T) {
+	r := *settledGrid(t, 5, "a1", "b1", "c1", "d1", "e1")
+	r.Settings.Backups = 1
+	voters := rostertest.Incarnations([]string{"a1", "b1", "c1", "d1", "e1"})
+	at := settle(t, &r, Sight{})
+	for _, s := range []Sight{
+		{Keepers: voters, Apart: pairs("ab", "ac", "ad", "bd")},
+		{Keepers: voters, Apart: pairs("ad", "bd", "cd")},
+		{Keepers: voters, Apart: pairs("cd"), Leave: voters[1:2]},
+	} {
+		at = settle(t, at, s)
+	}
+}

@@ -81,8 +81,8 @@ type Planner struct {
 //     If there is none and the owner is not merely silent, the partition is lost (R3). So are
 //     partitions without an earlier owner once they may be assigned.
 //   - A replica that its owner cannot reach is dropped, and no partition is placed on an owner and
-//     a replica that cannot reach each other. A member that cannot reach most others counts as
-//     silent.
+//     a replica that cannot reach each other. No other replica is dropped for a voter that the owner
+//     cannot reach. A member that cannot reach most others counts as silent.
 //   - Then partitions move to their placement, a bounded number at a time: a replica joins, is
 //     admitted, and becomes the owner if it is placed first; replicas that are not placed are
 //     dropped. Every step depends only on the roster, so the next leader continues with it.

@@ -151,7 +151,7 @@ func (v *view) move(id roster.PartitionID, c *roster.Change, want []roster.Incar
 		return !stays
 	})
 	surplus := slices.DeleteFunc(slices.Clone(staying), func(i roster.Incarnation) bool {
-		return slices.Contains(want, i) || i == p.Owner || v.keepsDisk(p, i)
+		return slices.Contains(want, i) || i == p.Owner || v.keepsDisk(p, i) || v.partsOwner(id, i)
 	})
 	_, stays := v.up[p.Joining]
 	switch {
