@@ -2,9 +2,11 @@ package grid
 
 import (
 	"context"
+	"log/slog"
 	"sync"
 	"time"
 
+	"github.com/snowgrid/snowgrid/grid/internal/state"
 	"github.com/snowgrid/snowgrid/internal/signal"
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
@@ -12,7 +14,8 @@ import (
 // dismissal is an operator's request that this member leave the grid. It hands its tables over and
 // leaves at its own pace, like a stopped member; Dismissed reports it to the embedding program.
 type dismissal struct {
-	*deps
+	state *state.State
+	log   *slog.Logger
 
 	once sync.Once
 	done chan struct{} // closed when the member is dismissed

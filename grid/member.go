@@ -196,7 +196,7 @@ func (m *Member) open() error {
 		Grid: func() roster.GridID { return m.formation.Grid() }, Library: m.library,
 		Claim: func() roster.Claim { return m.state.Roster().Claim }}
 	d := &m.deps
-	m.dismissal = &dismissal{deps: d, done: make(chan struct{})}
+	m.dismissal = &dismissal{state: d.state, log: d.log, done: make(chan struct{})}
 	m.monitor = &leaderMonitor{deps: d, ownView: m.serveHello, signs: signal.New(), doubts: signal.New()}
 	m.leadership = &leadership{deps: d, ownView: m.serveHello, monitor: m.monitor, now: signal.New(), sooner: signal.New(),
 		dismissal: m.dismissal, shares: newNumberShares()}

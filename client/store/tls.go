@@ -1,6 +1,9 @@
 package store
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // tlsRefusals are parts of texts by which one side of TLS refuses the other until a person changes a setting or
 // a certificate. Drivers and gRPC pass on the text alone. An expired certificate is not among them: the next one may be
@@ -18,11 +21,5 @@ const tlsAdvice = "; check the TLS settings of the store's client and the server
 
 // isTLSRefusal reports whether an error comes from TLS and no wait repairs it.
 func isTLSRefusal(err error) bool {
-	text := err.Error()
-	for _, part := range tlsRefusals {
-		if strings.Contains(text, part) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(tlsRefusals, func(part string) bool { return strings.Contains(err.Error(), part) })
 }

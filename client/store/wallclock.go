@@ -55,7 +55,7 @@ func (c *Client) sample() error {
 		c.log.Error("clock set back", "by", back)
 		cause := failure.Errorf(ErrClockBack, "store: this machine's clock was set back by %v, more than "+
 			"Config.MaxClockBack (--max-clock-back) of %v; check its time service", back, c.cfg.MaxClockBack)
-		for _, s := range c.allSeats() { // nothing was lost, and IDs wait until the clock is where it was (E12)
+		for _, s := range c.allSeats() { // nothing was lost; IDs wait for the clock's earlier time (E12)
 			c.report(s.loss(cause))
 		}
 	}

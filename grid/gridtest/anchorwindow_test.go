@@ -44,8 +44,8 @@ func TestAnchorOfALargerWindow(t *testing.T) {
 	})
 }
 
-// TestAnchorAwayAtTheFirstStart: every member of a grid that waits for its anchor names the anchor, also one that waits
-// for the others alone.
+// TestAnchorAwayAtTheFirstStart: while a grid waits for its anchor, each member names the anchor, also a follower,
+// which waits for the first member.
 func TestAnchorAwayAtTheFirstStart(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -107,7 +107,7 @@ var storeClientMutants = []mutant{
 		"min(cfg.Window/2, defaultCallTimeout)", "cfg.Window / 2", outageTests},
 	{"store", "a store that fails is tried as rarely as one without a free record", "client/store/attach.go",
 		"	return record.RetryAfter(n, c.cfg.Window)\n", "	return record.AcquireAfter(n, time.Hour, jitter)\n", outageTests},
-	{"store", "one failed call repeats those of all records", "client/store/look.go", "if try == takeTries ||",
+	{"store", "one failed call repeats the calls for all records", "client/store/look.go", "if try == takeTries ||",
 		"if true ||", outageTests},
 	{"H4", "a swap without an answer counts as landed", "client/store/seat.go", "	answer := record.Unknown\n",
 		"	answer := record.Landed\n", storeClientTests},

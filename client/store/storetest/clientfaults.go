@@ -218,7 +218,7 @@ func damaged(f *fleet) {
 func (f *fleet) moves(a *client, sa *sequencer.Sequencer, to sequencer.NodeID) {
 	f.Helper()
 	f.await("the holder of a lost record has another", func() bool {
-		_ = a.next(sa) // It fails while there is no node.
+		_ = a.next(sa) // it fails without a node
 		node, attached := sa.LogicalNode()
 		return attached && node == to
 	})

@@ -42,7 +42,7 @@ func (g *Gossip) spread(ctx context.Context) {
 		pause := spreadDelay
 		for range spreadRounds {
 			if !signal.Sleep(ctx, pause) {
-				return // what is sent now gets no answer, and would be waited for
+				return // a ping gets no answer now, and the end would wait for it
 			}
 			g.pingSome(&pings)
 			pause = spreadAgain
