@@ -23,8 +23,8 @@ type admission struct {
 	grid    roster.GridID
 	release roster.Release // of this process
 	out     Member
-	refused bool                          // this member's identity is in use
-	silent  func(roster.Incarnation) bool // a member was removed as it did not answer: see detector
+	refused bool                // this member's identity is in use
+	silent  func(ServerID) bool // see [voters]
 
 	inquiries inquiries
 	joins     map[roster.Incarnation]join
@@ -42,7 +42,7 @@ type join struct {
 
 func (j join) server() ServerID { return ServerOf(j.member.Incarnation, j.member.Durable) }
 
-func newAdmission(cfg Config, out Member, silent func(roster.Incarnation) bool) admission {
+func newAdmission(cfg Config, out Member, silent func(ServerID) bool) admission {
 	return admission{
 		silent: silent,
 		self:   cfg.Self, grid: cfg.Grid, release: cfg.Release, out: out,
@@ -115,7 +115,7 @@ func (q *admission) staying(v View) map[ServerID]bool {
 }
 
 // expects reports whether a server without a member will soon have one: it is joining, or gossip
-// sees it alive, and it was not removed because it did not answer.
+// sees it alive and it is not silent.
 func (q *admission) expects(v View, id ServerID) bool {
 	for _, j := range q.joins {
 		if j.server() == id {
@@ -123,7 +123,7 @@ func (q *admission) expects(v View, id ServerID) bool {
 		}
 	}
 	p, seen := v.peerOf(id)
-	return seen && !p.Leaving && !q.isLeaving(v, p.Incarnation) && !q.silent(p.Incarnation)
+	return seen && !p.Leaving && !q.isLeaving(v, p.Incarnation) && !q.silent(id)
 }
 
 // left reports whether a server's member has confirmed that it leaves.

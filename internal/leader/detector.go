@@ -51,8 +51,6 @@ type detector struct {
 	timer   *stepTimer // for probes and verdicts between regular steps
 
 	contacts map[roster.Incarnation]*contact // all roster members except this one
-	// silent are members that did not answer when they were removed, as long as gossip sees them.
-	silent map[roster.Incarnation]bool
 	// versions are roster versions, ascending, each with the time at which this leader first saw it.
 	// The first is the newest that is at least lagLimit old, if there is one.
 	versions []seenVersion
@@ -67,14 +65,16 @@ type seenVersion struct {
 }
 
 func newDetector(self roster.Incarnation, silence Silence, out Member, timer *stepTimer) detector {
-	return detector{self: self, silence: silence, out: out, timer: timer, contacts: map[roster.Incarnation]*contact{},
-		silent: map[roster.Incarnation]bool{}}
+	return detector{self: self, silence: silence, out: out, timer: timer, contacts: map[roster.Incarnation]*contact{}}
 }
 
 // step probes the members whose probe is due.
 func (d *detector) step(v View) {
 	d.noteVersion(v.Roster.Version, v.Mono)
-	d.tidy(v)
+	maps.DeleteFunc(d.contacts, func(inc roster.Incarnation, _ *contact) bool {
+		_, member := v.Roster.Member(inc)
+		return !member
+	})
 	for _, m := range v.Roster.Members {
 		if m.Incarnation == d.self {
 			continue
@@ -97,24 +97,6 @@ func (d *detector) step(v View) {
 		}
 	}
 }
-
-// tidy drops the contacts of removed members.
-func (d *detector) tidy(v View) {
-	maps.DeleteFunc(d.contacts, func(inc roster.Incarnation, c *contact) bool {
-		_, member := v.Roster.Member(inc)
-		if !member && c.failing {
-			d.silent[inc] = true
-		}
-		return !member
-	})
-	maps.DeleteFunc(d.silent, func(inc roster.Incarnation, _ bool) bool {
-		_, member := v.Roster.Member(inc)
-		return member || !v.sees(inc)
-	})
-}
-
-// removedSilent reports whether a member did not answer when it was removed. Gossip may see it for minutes.
-func (d *detector) removedSilent(inc roster.Incarnation) bool { return d.silent[inc] }
 
 // probed records a probe's outcome.
 func (d *detector) probed(v View, p Probe, a Answer, err error) {

@@ -26,16 +26,17 @@ type classified struct {
 
 // electorate sorts Raft's servers by their standing.
 type electorate struct {
-	voters  []Server
-	voting  int      // voters that stay
-	want    int      // the number of voters that should vote
-	absent  int      // votes that are retained
-	idle    []Server // staying servers without a vote, durable ones first
-	surplus []Server // staying voters that may lose their vote, durable ones last
-	leavers []Server // voters that leave
-	gone    []Server
-	down    []Server // absent voters
-	passing bool     // this leader leaves and has a vote
+	voters   []Server
+	voting   int      // voters that stay
+	want     int      // the number of voters that should vote
+	absent   int      // votes that are retained
+	idle     []Server // staying servers without a vote, durable ones first
+	surplus  []Server // staying voters that may lose their vote, durable ones last
+	leavers  []Server // voters that leave
+	arrivals []Server // they will soon have a member, if they answer
+	gone     []Server
+	down     []Server // absent voters
+	passing  bool     // this leader leaves and has a vote
 
 	zone  map[ServerID]string // of the staying servers
 	votes map[string]int      // of the staying voters, by zone
@@ -99,6 +100,8 @@ func (e *electorate) count(self ServerID, all []classified) (overdue bool) {
 			if s.Voter {
 				e.leavers = append(e.leavers, s.Server)
 			}
+		case arriving:
+			e.arrivals = append(e.arrivals, s.Server)
 		case absent:
 			e.down = append(e.down, s.Server)
 		case gone:

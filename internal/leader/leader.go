@@ -122,7 +122,7 @@ func New(cfg Config, m Member) *Leader {
 	l.changes = changes{out: m}
 	l.ceiling = newCeiling(server, m)
 	l.detector = newDetector(self, cfg.Silence, m, &l.timer)
-	l.admission = newAdmission(cfg, m, l.detector.removedSilent)
+	l.admission = newAdmission(cfg, m, l.voters.isSilent)
 	l.voters = newVoters(cfg, &l.admission, &l.detector, m)
 	l.additions = additions{admission: &l.admission, detector: &l.detector, voters: &l.voters, out: m,
 		tried: map[ServerID]bool{}}

@@ -42,7 +42,8 @@ type voters struct {
 	out     Member
 
 	departures    departures
-	survey        *survey // nil unless servers are being probed
+	silent        []ServerID // without a member, seen by gossip, and without an answer in the last survey
+	survey        *survey    // nil unless servers are being probed
 	rounds        uint64
 	reconfiguring bool // a vote is being given or taken, or a server removed
 
@@ -105,8 +106,11 @@ func (m *voters) step(v View) {
 		if goes, found := spareServer(e); found && e.voting+len(e.idle) > m.serversMost(v) {
 			m.reconfiguring = true
 			m.out.Reconfigure(Reconfiguration{Do: Remove, Server: goes.ID})
+			return
 		}
-		return
+		if len(e.arrivals)+len(m.silent) == 0 {
+			return
+		}
 	}
 	m.rounds++
 	asked := &survey{round: m.rounds, began: v.Mono, answered: map[roster.Incarnation]bool{}}
@@ -135,7 +139,7 @@ func (m *voters) surveyOf(v View, e electorate) (out []Peer) {
 		of, member := v.memberOf(s.ID)
 		return !member || m.live.failing(of.Incarnation)
 	})
-	for _, s := range slices.Concat(e.voters, e.gone, answering[:min(len(answering), candidates)]) {
+	for _, s := range slices.Concat(e.voters, e.arrivals, e.gone, answering[:min(len(answering), candidates)]) {
 		if of, member := v.memberOf(s.ID); member && !m.live.failing(of.Incarnation) {
 			add(of.Incarnation, of.API)
 		}
@@ -166,6 +170,7 @@ func (m *voters) decide(v View) {
 	if v.Mono-asked.began > surveyLimit {
 		return
 	}
+	m.noteSilent(v, asked)
 	e, found := m.electorate(v)
 	for _, p := range m.surveyOf(v, e) {
 		if _, probed := asked.answered[p.Incarnation]; !probed {
@@ -177,6 +182,22 @@ func (m *voters) decide(v View) {
 		m.out.Reconfigure(c)
 	}
 }
+
+// noteSilent records which servers without a member did not answer a survey. Gossip may see a process for minutes after
+// its end, and its vote would count towards the majority for as long.
+func (m *voters) noteSilent(v View, asked *survey) {
+	m.silent = m.silent[:0]
+	for _, s := range v.Servers {
+		_, member := v.memberOf(s.ID)
+		p, _ := v.peerOf(s.ID)
+		if answered, probed := asked.answered[p.Incarnation]; probed && !answered && !member {
+			m.silent = append(m.silent, s.ID)
+		}
+	}
+}
+
+// isSilent reports whether a server has no member, and did not answer the last survey.
+func (m *voters) isSilent(id ServerID) bool { return slices.Contains(m.silent, id) }
 
 func (m *voters) next(v View, e electorate, asked *survey) (Reconfiguration, bool) {
 	// A vote given to a dead member, which died together with a voter before any probe failed, would count against

@@ -96,6 +96,17 @@ func TestVoters(t *testing.T) {
 		}, nil, [][2]int{{remove, 4}}},
 		"and goes then": {4, false, func(o *office) { o.without(3); o.unseen(3) }, nil, [][2]int{{promote, 4}, {remove, 3}}},
 		"a server that gossip sees is about to be a member's": {4, true, func(o *office) { o.without(4) }, nil, nil},
+		"unless it does not answer": {4, true, func(o *office) { o.without(4) }, []int{4},
+			[][2]int{{remove, 4}}},
+		"so is a voter": {4, true, func(o *office) { o.without(3) }, nil, [][2]int{{promote, 4}}},
+		"unless it does not answer, too": {4, true, func(o *office) { o.without(3) }, []int{3},
+			[][2]int{{promote, 4}, {remove, 3}}},
+		"beside a voter that leaves": {4, true, func(o *office) {
+			o.without(3, 4)
+			o.unseen(4)
+			o.v.Servers = o.v.Servers[:3]
+			o.l.admission.leaves[inc(2, 1)] = true
+		}, []int{3}, [][2]int{{remove, 3}, {demote, 2}}},
 		"a voter too many that is silent goes first": {4, false, func(o *office) { o.vote(1, 2, 3, 4) }, []int{4},
 			[][2]int{{demote, 4}}},
 		"one that answers goes if the rest have a majority": {4, false, func(o *office) { o.vote(1, 2, 3, 4) }, nil,
@@ -127,6 +138,30 @@ func TestVoters(t *testing.T) {
 		if got := o.settle(c.silent...); !slices.Equal(got, c.want) {
 			t.Errorf("%s: done %v, want %v; %v vote", what, got, c.want, o.votes())
 		}
+	}
+}
+
+// TestSilentServerThatAnswersAgain: a server without a member that is silent, and answers the next survey, is about to
+// be a member's again.
+func TestSilentServerThatAnswersAgain(t *testing.T) {
+	o := lead(t, 3, true)
+	o.assign()
+	o.without(2, 3)
+	id := o.v.Servers[1].ID
+	for _, silent := range []bool{true, false, true} {
+		o.step(StepEvery)
+		o.answer(forVoters, func(int) error {
+			if silent {
+				return context.DeadlineExceeded
+			}
+			return nil
+		})
+		if got := o.l.admission.expects(o.v, id); got == silent {
+			t.Errorf("silent %v: expected %v", silent, got)
+		}
+	}
+	if len(o.changes) > 0 {
+		t.Errorf("changes %v", o.changes)
 	}
 }
 

@@ -70,7 +70,7 @@ func TestNewNamesNeedEveryCount(t *testing.T) {
 		if room := l.room(t.Context(), "a1", false); !errors.Is(room.full, c.want) {
 			t.Errorf("%s: %v, want %v", name, room.full, c.want)
 		}
-		if use, known := l.QuotaUse(t.Context())["a*"]; known != (c.want == errCount) || known && use != 1 {
+		if use, known := l.QuotaUse(t.Context())["a*"]; known != errors.Is(c.want, errCount) || known && use != 1 {
 			t.Errorf("%s: the use is %d, %v", name, use, known)
 		}
 	}
