@@ -10,6 +10,7 @@ import (
 	"github.com/snowgrid/snowgrid/internal/bounded"
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/leader/anchor"
+	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/spelling"
 )
 
@@ -354,7 +355,8 @@ func checkReleases(s Status) (Severity, string) {
 			continue
 		}
 		releases = append(releases, *m.Release)
-		told = append(told, fmt.Sprintf("%s runs %s", m.who(), cmp.Or(m.Release.Build, "an unknown build")))
+		r := roster.Release{Min: roster.Protocol(m.Release.Min), Max: roster.Protocol(m.Release.Max), Build: m.Release.Build}
+		told = append(told, fmt.Sprintf("%s runs %s", m.who(), r))
 	}
 	if len(releases) < 2 {
 		return "", ""

@@ -168,9 +168,9 @@ func TestAlerts(t *testing.T) {
 			s.Answering, s.AnsweringName, s.UnresolvedJoin = "d", "host-d", []string{"ids.internal (no such host)"}
 		}, "seeds_unresolved warning", []string{"host-d (d): ids.internal (no such host)"}},
 		{func(s *Status) { s.Members[1].Release.Build = "v2" }, "mixed_versions info", []string{"2 different",
-			"host-b (b) runs v2"}},
-		{func(s *Status) { *s.Members[1].Release = Release{} }, "mixed_versions info", []string{"host-b (b) runs an " +
-			"unknown build"}},
+			"host-b (b) runs snowgrid v2 (protocol"}},
+		{func(s *Status) { *s.Members[1].Release = Release{} }, "mixed_versions info",
+			[]string{"host-b (b) runs snowgrid of an unknown build (protocol"}},
 	}
 	if got := Alerts(healthy()); len(got) > 0 {
 		t.Fatalf("a healthy grid has %v", got)

@@ -121,7 +121,7 @@ func (s *serveCommand) Run(ctx context.Context, to streams) error {
 	}
 	at.tls = encryption
 	defer at.close()
-	fmt.Fprintf(to.out, "serving %s: http %s, grpc %s\n", s.Sequencer, addrOf(at.http), addrOf(at.grpc))
+	fmt.Fprintf(to.out, "%s listens: http %s, grpc %s\n", s.Sequencer, addrOf(at.http), addrOf(at.grpc))
 	if s.Insecure && callers.anyone() {
 		log.WarnContext(ctx, "callers prove no identity; any process that reaches this one can take IDs", "tls",
 			encryption != nil)
