@@ -41,10 +41,17 @@ class Options(NamedTuple):
         return self.token() if callable(self.token) else self.token
 
     def tls(self) -> ssl.SSLContext:
-        """Reads the files of certificates and keys."""
-        context = ssl.create_default_context(cafile=self.ca_file)
-        if self.cert_file is not None:
-            context.load_cert_chain(self.cert_file, self.key_file)
+        """Reads the files of certificates and keys. Its errors name the file."""
+        files = [f for f in (self.ca_file, self.cert_file, self.key_file) if f is not None]
+        for file in files:
+            with open(file, "rb"):  # the error of ssl for a file that cannot be read has no name
+                pass
+        try:
+            context = ssl.create_default_context(cafile=self.ca_file)
+            if self.cert_file is not None:
+                context.load_cert_chain(self.cert_file, self.key_file)
+        except ssl.SSLError as e:
+            raise ssl.SSLError(f"snowgrid: unusable PEM in {' or '.join(files)}: {e}") from e
         return context
 
     def verified_name(self, host: str) -> str:

@@ -6,6 +6,7 @@ import copy
 import gc
 import pickle
 import socket
+import ssl
 import tempfile
 import threading
 import time
@@ -266,8 +267,10 @@ class Errors(WithMember):
             Generator([], "orders")
         with self.assertRaises(ValueError):
             Generator(NOWHERE, "")
-        with self.assertRaises(OSError):
+        with self.assertRaisesRegex(FileNotFoundError, "/does/not/exist"):
             Generator("https://ids.internal:7948", "orders", ca_file="/does/not/exist")
+        with self.assertRaisesRegex(ssl.SSLError, f"unusable PEM in {__file__}"):
+            Generator("https://ids.internal:7948", "orders", ca_file=__file__)
         Generator("http://ids.internal:7948", "orders", insecure=True)
 
 

@@ -144,7 +144,7 @@ export class Members {
       await Promise.all(
         Object.entries({ ca, cert, key })
           .filter((entry): entry is [string, string] => entry[1] !== undefined)
-          .map(async ([name, file]) => [name, await readFile(file)] as const),
+          .map(async ([name, file]) => [name, await readPEM(file)] as const),
       ),
     );
     const length = Buffer.byteLength(text);
@@ -165,6 +165,13 @@ export class Members {
       request.end(text);
     });
   }
+}
+
+/** Returns a PEM file's text. Node takes any other text for no certificate, without an error. */
+async function readPEM(file: string): Promise<string> {
+  const text = await readFile(file, "utf8");
+  if (!text.includes("-----BEGIN ")) throw new Error(`${file} has no certificate or key in PEM`);
+  return text;
 }
 
 /** Returns the text of a body, or throws an error if it has more than REPLY_MAX bytes. */

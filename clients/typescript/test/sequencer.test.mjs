@@ -385,6 +385,8 @@ test("node:https, with a CA and a client certificate", async (t) => {
   await failsWith(/certificate/, trusting);
   const lost = new Sequencer({ ...options, tls: { ca: file("none.crt") } });
   await failsWith(/none\.crt/, lost);
+  const wrong = new Sequencer({ ...options, tls: { ca: file("san") } });
+  await failsWith(/has no certificate or key in PEM/, wrong);
   const server = await endless(tlsOptions);
   t.after(server.close);
   const full = new Sequencer({ ...options, addresses: [server.url], tls });
