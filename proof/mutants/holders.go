@@ -42,7 +42,7 @@ var holderMutants = []mutant{
 	{"contexts", "an answer that has arrived is lost if the context ends then", "internal/frames/call.go",
 		"return call.endedBy(ctx.Err())", "return ctx.Err()", []string{"./internal/frames", "-run", "AnswerBeforeTheEnd"}},
 	{"contexts", "an owner's answer is lost if the context ends then", "grid/internal/host/actors.go",
-		"case a := <-answers: // before\n", "case a := <-make(chan answer[T]):\n",
+		"	return <-answers\n", "	return answer[T]{value: (<-answers).value, err: ctx.Err()}\n",
 		[]string{"./grid/internal/host", "-run", "AnswerBeforeTheEnd"}},
 	{"contexts", "a short wait does not look at its context", "sequencer/wait.go",
 		"if err := ctx.Err(); err != nil {\n		return err", "if err := ctx.Err(); err != nil && until > at+2 {\n		return err",

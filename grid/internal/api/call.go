@@ -13,8 +13,8 @@ type Call struct {
 	path   string
 	decode func(kind string, body []byte) (any, error)
 	serve  func(ctx context.Context, in any) (any, error)
-	// start is serve without waiting: reply is called once. nil: the call may have to wait.
-	start   Starter
+	// start is serve without waiting: reply is called once, from any goroutine. nil: the call may have to wait.
+	start   func(ctx context.Context, in any, reply func(any, error))
 	query   func(url.Values) (any, error) // reads the request of GET; nil: it is not served
 	remove  *Call                         // serves DELETE; nil: it is not served
 	deliver func(out, result any)         // stores a result for a local caller
@@ -28,18 +28,26 @@ type Call struct {
 	anyClaim bool
 }
 
-// Starter serves a request without waiting, and calls reply once, from any goroutine.
-type Starter func(ctx context.Context, in any, reply func(any, error))
-
-// Start makes a [Starter] out of a function.
-func Start[In, Out any](start func(ctx context.Context, in In, reply func(Out, error))) Starter {
-	return func(ctx context.Context, in any, reply func(any, error)) {
+// Starting makes a call out of a function that serves a request without waiting, as requests in frames are served.
+// It calls reply once, from any goroutine.
+func Starting[In, Out any](path string, start func(ctx context.Context, in In, reply func(Out, error))) *Call {
+	c := Typed(path, func(ctx context.Context, in In) (Out, error) { return Await(ctx, in, start) })
+	c.start = func(ctx context.Context, in any, reply func(any, error)) {
 		start(ctx, in.(In), func(out Out, err error) { reply(&out, err) })
 	}
+	return c
 }
 
-// Starting adds the way to serve a call without waiting, which requests in frames are served by.
-func (c *Call) Starting(s Starter) *Call { c.start = s; return c }
+// Await serves a request by a function as [Starting] takes, and waits for the reply.
+func Await[In, Out any](ctx context.Context, in In, start func(ctx context.Context, in In,
+	reply func(Out, error))) (out Out, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	done := make(chan struct{})
+	start(ctx, in, func(o Out, e error) { out, err = o, e; close(done) })
+	<-done
+	return out, err
+}
 
 // Typed makes a call out of a function.
 func Typed[In, Out any](path string, serve func(ctx context.Context, in In) (Out, error)) *Call {

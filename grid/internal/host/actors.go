@@ -105,7 +105,11 @@ type answer[T any] struct {
 
 // look runs a read on an actor's machine and waits for the result.
 func look[T any](ctx context.Context, o *actor, at func(v partition.View) (T, error)) (T, error) {
-	a := await(ctx, o, func(v partition.View, reply func(T, error)) { reply(at(v)) })
+	a := await(ctx, o, func(v partition.View, reply func(T, error)) {
+		value, err := at(v)
+		o.machine.Observe(v)
+		reply(value, err)
+	})
 	return a.value, a.err
 }
 
@@ -121,7 +125,8 @@ func askOwner[T any](ctx context.Context, h *Host, name string, request func(o *
 	return a.value, a.stamp, a.err
 }
 
-// startAtOwner is askOwner for callers that must not wait: done is called once (see start).
+// startAtOwner is askOwner for callers that must not wait: done is called once (see start). After an error it has a
+// goroutine of its own, since errors are written to logs.
 func startAtOwner[T any](ctx context.Context, h *Host, name string, request func(o *partition.Machine, v partition.View,
 	reply func(T, error)), done func(T, wire.Stamp, error)) {
 	o, err := h.ownerOf(name)
@@ -130,40 +135,20 @@ func startAtOwner[T any](ctx context.Context, h *Host, name string, request func
 		done(none, wire.Stamp{}, err)
 		return
 	}
-	start(ctx, o, func(v partition.View, reply func(T, error)) { request(o.machine, v, reply) }, done)
+	start(ctx, o, func(v partition.View, reply func(T, error)) { request(o.machine, v, reply) },
+		func(value T, s wire.Stamp, err error) {
+			if err == nil || !h.life.Go(func() { done(value, s, err) }) {
+				done(value, s, err)
+			}
+		})
 }
 
-// await passes a request to an actor and waits for its reply. It drops a request if the caller has
-// given up.
+// await passes a request to an actor and waits for its reply.
 func await[T any](ctx context.Context, o *actor, request func(v partition.View, reply func(T, error))) answer[T] {
 	answers := make(chan answer[T], 1)
-	served := func(v partition.View) {
-		if err := o.refuses(ctx); err != nil {
-			answers <- answer[T]{err: err}
-			return
-		}
-		request(v, func(value T, err error) { answers <- answer[T]{value, stampOf(v), o.explain(err)} })
-	}
-	if err := o.put(ctx, job{serve: served}); err != nil {
-		return answer[T]{err: err}
-	}
-	select {
-	case a := <-answers:
-		return a
-	case <-ctx.Done():
-		select {
-		case a := <-answers: // before
-			return a
-		default:
-			return answer[T]{err: o.unanswered(ctx)}
-		}
-	case <-o.tenure.Done():
-		return answer[T]{err: o.gone()}
-	}
-}
-
-func (o *actor) unanswered(ctx context.Context) error {
-	return o.explain(failure.Errorf(sequencer.ErrUnavailable, "grid: partition %d did not answer: %w", o.id, ctx.Err()))
+	stop := start(ctx, o, request, func(value T, s wire.Stamp, err error) { answers <- answer[T]{value, s, err} })
+	defer stop()
+	return <-answers
 }
 
 // explain adds to an answer that a request was not possible, or that this member has ended, that its disk has

@@ -123,16 +123,7 @@ func (h *Host) Open(ctx context.Context, in wire.OpenRequest) (wire.SequencerRes
 
 // Attach assigns a logical node to a holder, or confirms the one it has.
 func (h *Host) Attach(ctx context.Context, in wire.AttachRequest) (wire.AttachResponse, error) {
-	claim, err := h.attachClaim(ctx, in)
-	if err != nil {
-		return wire.AttachResponse{}, err
-	}
-	began := h.clock.Mono()
-	a, stamp, err := askOwner(ctx, h, in.Claim.Sequencer.Name,
-		func(o *partition.Machine, v partition.View, reply func(attachment.Attachment, error)) {
-			o.Attach(v, in.Holder, claim, reply)
-		})
-	return h.attached(ctx, in, claim, began, a, stamp, err)
+	return api.Await(ctx, in, h.startAttach)
 }
 
 // startAttach is Attach without waiting.
@@ -243,61 +234,38 @@ func claimOf(ctx context.Context, in wire.Claim) (partition.Claim, error) {
 
 // Detach takes a logical node back.
 func (h *Host) Detach(ctx context.Context, in wire.DetachRequest) (wire.Done, error) {
-	return h.detachFrom(ctx, in, in.Holder)
-}
-
-// detachFrom is Detach of a holder that keeps its handle, or of none, "".
-func (h *Host) detachFrom(ctx context.Context, in wire.DetachRequest, holder attachment.HolderID) (wire.Done, error) {
-	d, err := detachOf(in)
-	if err != nil {
-		return wire.Done{}, err
-	}
-	d.holder = holder
-	_, stamp, err := askOwner(ctx, h, in.Sequencer.Name, d.serve)
-	return h.detached(d, stamp, err)
+	return api.Await(ctx, in, h.startDetach)
 }
 
 // startDetach is Detach without waiting.
 func (h *Host) startDetach(ctx context.Context, in wire.DetachRequest, reply func(wire.Done, error)) {
-	d, err := detachOf(in)
-	if err != nil {
-		reply(wire.Done{}, err)
-		return
-	}
-	startAtOwner(ctx, h, in.Sequencer.Name, d.serve,
-		func(_ struct{}, stamp wire.Stamp, err error) { reply(h.detached(d, stamp, err)) })
+	h.startDetachFrom(ctx, in, in.Holder, reply)
 }
 
-// detach is a request to detach at the owner.
-type detach struct {
-	in     wire.DetachRequest
-	ref    attachment.Ref
-	holder attachment.HolderID // whose handle remains, "" for none
-	// exists reports that the owner's table has the sequencer, so that callers cannot invent names. It is set before
-	// the reply.
-	exists bool
-}
-
-func detachOf(in wire.DetachRequest) (*detach, error) {
+// startDetachFrom is startDetach of a holder that keeps its handle, or of none, "".
+func (h *Host) startDetachFrom(ctx context.Context, in wire.DetachRequest, holder attachment.HolderID,
+	reply func(wire.Done, error)) {
 	ref, err := in.Sequencer.Ref()
 	if err == nil {
 		err = wire.CheckHolder(in.Holder)
 	}
-	return &detach{in: in, ref: ref, holder: in.Holder}, err
-}
-
-func (d *detach) serve(o *partition.Machine, v partition.View, reply func(struct{}, error)) {
-	_, unknown := o.Table().Open(d.in.Sequencer.Name)
-	d.exists = unknown == nil
-	rel := attachment.Release{ID: d.in.ID, Node: d.in.Node, LastUsed: d.in.LastUsed}
-	o.Detach(v, d.holder, d.ref, rel, nothing(reply))
-}
-
-func (h *Host) detached(d *detach, stamp wire.Stamp, err error) (wire.Done, error) {
-	if in := d.in; err == nil && d.exists {
-		h.usage.add(h.clock.Mono(), wire.Used{Name: in.Sequencer.Name, IDs: in.IDs, Waits: in.Waits})
+	if err != nil {
+		reply(wire.Done{}, err)
+		return
 	}
-	return wire.Done{Stamp: stamp}, err
+	exists := false // in the owner's table, so that callers cannot invent names
+	startAtOwner(ctx, h, in.Sequencer.Name,
+		func(o *partition.Machine, v partition.View, reply func(struct{}, error)) {
+			_, unknown := o.Table().Open(in.Sequencer.Name)
+			exists = unknown == nil
+			rel := attachment.Release{ID: in.ID, Node: in.Node, LastUsed: in.LastUsed}
+			o.Detach(v, holder, ref, rel, nothing(reply))
+		}, func(_ struct{}, stamp wire.Stamp, err error) {
+			if err == nil && exists {
+				h.usage.add(h.clock.Mono(), wire.Used{Name: in.Sequencer.Name, IDs: in.IDs, Waits: in.Waits})
+			}
+			reply(wire.Done{Stamp: stamp}, err)
+		})
 }
 
 // Destroy ends a name's life, or relays the request to the owner, which does not relay: see createOrPassOn.

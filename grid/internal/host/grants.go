@@ -158,8 +158,11 @@ func (g grantCalls) releaseHere(ctx context.Context, in wire.GrantRelease, token
 	if in.Last != nil {
 		last = *in.Last
 	}
-	_, err := g.h.detachFrom(ctx, wire.DetachRequest{Holder: token.Holder(), Sequencer: token.Sequencer, ID: token.ID(),
-		Node: token.Node, LastUsed: last, IDs: in.Used.IDs, Waits: in.Used.Waits}, "")
+	_, err := api.Await(ctx, wire.DetachRequest{Holder: token.Holder(), Sequencer: token.Sequencer, ID: token.ID(),
+		Node: token.Node, LastUsed: last, IDs: in.Used.IDs, Waits: in.Used.Waits},
+		func(ctx context.Context, in wire.DetachRequest, reply func(wire.Done, error)) {
+			g.h.startDetachFrom(ctx, in, "", reply)
+		})
 	return err
 }
 

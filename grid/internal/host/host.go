@@ -136,9 +136,9 @@ func (h *Host) Calls() []*api.Call {
 	return []*api.Call{
 		api.Typed(wire.PathCreate, h.Create),
 		api.Typed(wire.PathOpen, h.Open),
-		api.Typed(wire.PathAttach, h.Attach).Starting(api.Start(h.startAttach)),
+		api.Starting(wire.PathAttach, h.startAttach),
 		api.Typed(wire.PathRenew, h.Renew),
-		api.Typed(wire.PathDetach, h.Detach).Starting(api.Start(h.startDetach)),
+		api.Starting(wire.PathDetach, h.startDetach),
 		api.Typed(wire.PathDestroy, h.Destroy),
 		api.Typed(wire.PathDirectory, h.Directory),
 		api.Typed(wire.PathGrants, grantCalls{h}.grant).Deleting(api.Typed(wire.PathGrants, grantCalls{h}.release)),
@@ -146,7 +146,7 @@ func (h *Host) Calls() []*api.Call {
 		api.Typed(wire.PathRelayGrant, grantCalls{h}.relayed).ForMembers(),
 		api.Typed(wire.PathRelayRenewal, grantCalls{h}.relayed).ForMembers(),
 		api.Typed(wire.PathCount, h.Count).ForMembers(),
-		api.Typed(wire.PathReplicate, h.Replicate).Starting(api.Start(h.startReplicate)).ForMembers(),
+		api.Starting(wire.PathReplicate, h.startReplicate).ForMembers(),
 		api.Typed(wire.PathStored, h.Stored).ForMembers(),
 		api.Typed(wire.PathCollect, h.Collect).ForMembers().WithLargeAnswer(),
 	}

@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"sync/atomic"
 
+	"github.com/snowgrid/snowgrid/grid/internal/refusal"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/wire"
@@ -18,11 +19,9 @@ import (
 // performs all waiting jobs; otherwise the current holder performs them. So the goroutine that has
 // read a message also serves it, without waking another one.
 
-// job is something to do with an actor's machine. It must not wait.
+// job is something to do with an actor's machine, which it settles. It must not wait.
 type job struct {
 	serve func(v partition.View)
-	// settled means that serve already settles the machine.
-	settled bool
 	// gone, if not nil, is called instead of serve when the tenure has ended.
 	gone func()
 }
@@ -63,7 +62,7 @@ func (o *actor) take(turn func(v partition.View)) {
 	func() {
 		defer o.mu.Unlock()
 		defer crash()
-		o.do(job{serve: turn, settled: true})
+		o.do(job{serve: turn})
 	}()
 	o.pump()
 }
@@ -78,10 +77,6 @@ func (o *actor) do(j job) {
 	}
 	v := o.host.view()
 	j.serve(v)
-	if !j.settled {
-		v = o.host.view()
-		o.machine.Observe(v)
-	}
 	o.count(v)
 	if ticks := o.machine.Ticks(); ticks != o.ticks.Load() {
 		o.ticks.Store(ticks)
@@ -133,23 +128,19 @@ func (o *actor) tell(j job) {
 	}
 }
 
-// start puts a request to an actor; done is called once with the answer, or when ctx or the
-// tenure has ended. It is await for callers that must not wait. After an error done has a
-// goroutine of its own, since errors are written to logs.
+// start puts a request to an actor, and does not wait; done is called once with the answer, or when ctx or the
+// tenure has ended, and must not wait either. A request whose caller has given up is dropped. stop forgets ctx.
 func start[T any](ctx context.Context, o *actor, request func(v partition.View, reply func(T, error)),
-	done func(T, wire.Stamp, error)) {
+	done func(T, wire.Stamp, error)) (stop func() bool) {
 	var answered atomic.Bool
 	finish := func(value T, s wire.Stamp, err error) {
-		switch {
-		case answered.Swap(true):
-		case err == nil:
-			done(value, s, nil)
-		default:
-			if errors.Is(err, roster.ErrWrongOwner) && o.tenureEnded() {
-				err = o.gone()
-			}
-			o.host.life.Go(func() { done(value, s, err) })
+		if answered.Swap(true) {
+			return
 		}
+		if errors.Is(err, roster.ErrWrongOwner) && o.tenureEnded() {
+			err = o.gone()
+		}
+		done(value, s, err)
 	}
 	fail := func(err error) {
 		var none T
@@ -162,20 +153,23 @@ func start[T any](ctx context.Context, o *actor, request func(v partition.View, 
 		}
 		request(v, func(value T, err error) { finish(value, stampOf(v), o.explain(err)) })
 	}
-	unanswered := func() { fail(o.unanswered(ctx)) }
+	unanswered := func() {
+		fail(o.explain(failure.Errorf(sequencer.ErrUnavailable, "grid: partition %d did not answer: %w", o.id, ctx.Err())))
+	}
 	if own, ok := ctx.(interface{ AfterFunc(f func()) func() bool }); ok {
-		own.AfterFunc(unanswered)
+		stop = own.AfterFunc(unanswered)
 	} else {
-		context.AfterFunc(ctx, unanswered)
+		stop = context.AfterFunc(ctx, unanswered)
 	}
-	j := job{serve: served, settled: true, gone: func() { fail(o.gone()) }}
-	if !o.tryPut(j) {
-		o.host.life.Go(func() {
-			if err := o.put(ctx, j); err != nil {
-				fail(err)
-			}
-		})
+	j := job{serve: served, gone: func() { fail(o.gone()) }}
+	if !o.tryPut(j) && !o.host.life.Go(func() {
+		if err := o.put(ctx, j); err != nil {
+			fail(err)
+		}
+	}) {
+		fail(refusal.ErrClosed)
 	}
+	return stop
 }
 
 func (o *actor) tenureEnded() bool {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/backup"
+	"github.com/snowgrid/snowgrid/grid/internal/api"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/wire/member"
 	"github.com/snowgrid/snowgrid/partition"
@@ -53,8 +54,8 @@ func TestTableWaitsForTheRoster(t *testing.T) {
 				answers := make(chan member.ReplicateResponse)
 				began := time.Now()
 				go func() {
-					res, err := l.m.Replicate(t.Context(), member.ReplicateRequest{Version: next, Position: at, Pages: 1,
-						Table: &member.Table{}})
+					res, err := api.Await(t.Context(), member.ReplicateRequest{Version: next, Position: at, Pages: 1,
+						Table: &member.Table{}}, l.m.startReplicate)
 					if err != nil {
 						t.Error(err)
 					}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/backup"
 	"github.com/snowgrid/snowgrid/grid/internal/api"
+	"github.com/snowgrid/snowgrid/grid/internal/refusal"
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/signal"
@@ -90,7 +91,7 @@ func (o *actor) acknowledged(d partition.Delivery, began time.Duration, res memb
 
 // delivered returns the job that delivers a reply to the machine.
 func (o *actor) delivered(d partition.Delivery, res member.ReplicateResponse, err error) job {
-	return job{serve: func(v partition.View) { o.machine.Delivered(v, d, partition.Holds(res), err) }, settled: true}
+	return job{serve: func(v partition.View) { o.machine.Delivered(v, d, partition.Holds(res), err) }}
 }
 
 func headOf(id roster.PartitionID, u partition.Update) member.ReplicateRequest {
@@ -146,35 +147,31 @@ type partial struct {
 	table    partition.TableState
 }
 
-// Replicate applies an owner's update.
-func (h *Host) Replicate(ctx context.Context, in member.ReplicateRequest) (member.ReplicateResponse, error) {
-	o, u, err := h.replicated(in)
-	if err != nil {
-		return member.ReplicateResponse{}, err
-	}
-	if leave, parked := h.parking.enter(in.Weight()); parked {
-		h.awaitTerm(ctx, in.Position.Term)
-		leave()
-	}
-	holds, err := look(ctx, o, func(v partition.View) (partition.Holds, error) { return o.accept(v, in, u) })
-	return member.ReplicateResponse(holds), err
-}
-
-// startReplicate is Replicate without waiting.
+// startReplicate applies an owner's update, without waiting.
 func (h *Host) startReplicate(ctx context.Context, in member.ReplicateRequest,
 	reply func(member.ReplicateResponse, error)) {
-	r := h.state.Roster()
-	if !r.Formed() || in.Table != nil || !partition.Shows(r, in.Position.Term) {
-		h.life.Go(func() { reply(h.Replicate(ctx, in)) })
-		return
-	}
 	o, u, err := h.replicated(in)
 	if err != nil {
 		reply(member.ReplicateResponse{}, err)
 		return
 	}
-	start(ctx, o, func(v partition.View, reply func(partition.Holds, error)) { reply(o.accept(v, in, u)) },
-		func(holds partition.Holds, _ wire.Stamp, err error) { reply(member.ReplicateResponse(holds), err) })
+	apply := func() {
+		start(ctx, o, func(v partition.View, reply func(partition.Holds, error)) { reply(o.accept(v, in, u)) },
+			func(holds partition.Holds, _ wire.Stamp, err error) { reply(member.ReplicateResponse(holds), err) })
+	}
+	if r := h.state.Roster(); r.Formed() && partition.Shows(r, in.Position.Term) {
+		apply()
+		return
+	}
+	if !h.life.Go(func() {
+		if leave, parked := h.parking.enter(in.Weight()); parked {
+			h.awaitTerm(ctx, in.Position.Term)
+			leave()
+		}
+		apply()
+	}) {
+		reply(member.ReplicateResponse{}, refusal.ErrClosed)
+	}
 }
 
 // replicated checks a request, and returns its update and the target actor.

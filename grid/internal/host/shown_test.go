@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 
 	"github.com/snowgrid/snowgrid/backup"
+	"github.com/snowgrid/snowgrid/grid/internal/api"
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/internal/wire/member"
@@ -69,7 +70,7 @@ func TestPagesAreOfOneTable(t *testing.T) {
 			{page: page(v, second, 1)},
 			{page: page(v, second, 2), whole: true},
 		} {
-			res, err := l.m.Replicate(t.Context(), step.page)
+			res, err := api.Await(t.Context(), step.page, l.m.startReplicate)
 			if err != nil || res.Gap != step.gap || (res.Held == second) != step.whole || (res.Held.Term == term) != step.whole {
 				t.Errorf("step %d: %+v, %v", i, res, err)
 			}

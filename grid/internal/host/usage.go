@@ -163,4 +163,5 @@ func (o *actor) noteUsed(v partition.View, reported []wire.Used) {
 			o.host.usage.add(o.host.clock.Mono(), u)
 		}
 	}
+	o.machine.Observe(v)
 }
