@@ -104,7 +104,7 @@ func TestRaftKeepsTheStreamsInUse(t *testing.T) {
 			}
 			defer conn.Close()
 			// A heartbeat of an old term, 2 bytes long, is answered, and changes nothing.
-			_, _ = conn.Write(append(transport.Preamble{Grid: id, Target: s.Answering}.Encode(), 8+2, 0, 0x80))
+			_, _ = conn.Write(append(transport.Preamble{Grid: id, Target: s.Answering}.Encode(), 0, 0x80))
 			_ = conn.SetReadDeadline(time.Now().Add(5 * time.Second))
 			if _, err := conn.Read(make([]byte, 1)); err != nil {
 				t.Fatalf("a request is not answered: %v", err)

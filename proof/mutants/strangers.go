@@ -6,7 +6,6 @@ var (
 	commandTests = []string{"./internal/wire", "-run", "TestUnknownCommands"}
 	earlierTests = []string{"./grid", "-run", "TestClaimsOfEarlier|TestEarlierGrant"}
 	gossipTests  = []string{"./grid/internal/transport", "./grid", "-run", "TestGossip(Numbers|States|Cannot)"}
-	repeatTests  = []string{"./grid/internal/transport", "-run", "Repeat|TestHeartbeatIsOneByte|TestRaftStreamInShort"}
 	beliefTests  = []string{"./partition", "-run", "RosterShows"}
 )
 
@@ -42,10 +41,6 @@ var strangerMutants = []mutant{
 		"case index == 0:", guardTests},
 	{"R10", "a snapshot of a configuration that is none", "grid/internal/transport/raftguard.go",
 		"	return checkConfiguration(c.Configuration)", "	return nil", guardTests},
-	{"R10", "a repeated Raft message is another one", "grid/internal/transport/repeats.go", "uint64(i+1)), len(b))",
-		"uint64(i+2)), len(b))", repeatTests},
-	{"R10", "a Raft message that was never carried is repeated", "grid/internal/transport/repeats.go",
-		"number == 0 || number <= repeatPlaces && len(c.read.of[number-1]) == 0", "number == 0", repeatTests},
 
 	{"B1", "a term is believed before the roster shows it", "partition/terms.go", "	if !Shows(v.Roster, term) {",
 		"	if !Shows(v.Roster, term) {\n		m.replica.Heard(term)\n	}\n	if false {", beliefTests},

@@ -17,10 +17,9 @@ import (
 //
 // The claim is that of an anchored grid's roster; zero in other grids. The release is the dialer's, in
 // the form that a gossip greeting has. So a message counts only if it is addressed to this grid and
-// this incarnation: a process that has taken over an address receives nothing. The stream abbreviates
-// repeated messages (repeats.go).
+// this incarnation: a process that has taken over an address receives nothing.
 const (
-	raftProtocol = 0x21
+	raftProtocol = 0x22
 	serverIDMax  = 255
 )
 

@@ -160,7 +160,7 @@ func (s *RaftStream) introduce(ctx context.Context, raw net.Conn, id, hostPort s
 	if err != nil {
 		return nil, err
 	}
-	return s.track(raw, newRepeating(stream), claim, remote)
+	return s.track(raw, stream, claim, remote)
 }
 
 // welcome is the listener's half of the handshake.
@@ -183,7 +183,7 @@ func (s *RaftStream) welcome(conn net.Conn) (net.Conn, error) {
 	if err := s.claims.Admit(p.Claim); err != nil {
 		return nil, err
 	}
-	tracked, err := s.track(raw, newRepeating(stream), p.Claim, remote)
+	tracked, err := s.track(raw, stream, p.Claim, remote)
 	if err != nil {
 		return nil, err
 	}
