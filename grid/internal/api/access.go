@@ -126,7 +126,6 @@ func onGet(path string) string    { return http.MethodGet + " " + path }
 func onPost(path string) string   { return http.MethodPost + " " + path }
 func onDelete(path string) string { return http.MethodDelete + " " + path }
 
-// row returns a row. Requests without uses name no sequencer.
 func row(action security.Action, about string, uses ...func(any) []use) access {
 	out := access{action: action, about: about}
 	if len(uses) > 0 {
@@ -135,17 +134,14 @@ func row(action security.Action, about string, uses ...func(any) []use) access {
 	return out
 }
 
-// ofOne returns the row of a path that takes one sequencer per request.
 func ofOne[In any](action security.Action, about string, name func(In) string) access {
 	return access{action: action, about: about, uses: usesOf(func(in In) []use { return []use{{action, name(in)}} })}
 }
 
-// usesOf adapts a function from its request type.
 func usesOf[In any](uses func(In) []use) func(any) []use {
 	return func(in any) []use { return uses(in.(In)) }
 }
 
-// createUses returns the uses of a request to create a sequencer, which may attach too.
 func createUses(in wire.CreateRequest) []use {
 	out := []use{{security.Create, in.Name}}
 	if in.Attach != nil {
@@ -154,7 +150,6 @@ func createUses(in wire.CreateRequest) []use {
 	return out
 }
 
-// idsUses returns the uses of a request for IDs, which may create the sequencer.
 func idsUses(in wire.IDsRequest) []use {
 	out := []use{{security.IDs, in.Name}}
 	if in.Create != nil {
@@ -175,7 +170,6 @@ func grantUses(in wire.GrantRequest) (out []use) {
 	return out
 }
 
-// settingsUses distinguishes changing settings from reading them.
 func settingsUses(in wire.SettingsRequest) []use {
 	if in.IsEmpty() {
 		return nil

@@ -82,7 +82,6 @@ type Server struct {
 	events *Events
 	load   admission
 	places places
-	idle   idlers
 	door   atomic.Pointer[listener] // nil before Serve
 	bodies budget                   // of all callers but members
 	// unanswered are the bytes that all callers but members sent without an answer.

@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -49,10 +48,10 @@ type connection struct {
 
 	who     remote // nil in clear text
 	kind    kind
-	refusal error // no place is left for it
-	resets  resets
-	misused func() // ends it; nil if it is of another listener
-	input   *input // nil likewise
+	refusal error         // no place is left for it
+	resets  *rate.Limiter // of calls that the caller gave up
+	misused func()        // ends it; nil if it is of another listener
+	input   *input        // nil likewise
 	// bodies and allBodies are charged with the bodies of requests; nil for none.
 	bodies, allBodies *budget
 	rate              *rate.Limiter // of large bodies; nil for none
@@ -65,7 +64,8 @@ type connectionKey struct{}
 
 func withConnection(ctx context.Context, c net.Conn) context.Context {
 	from := c.RemoteAddr().String()
-	conn := &connection{holders: make(semaphore, 1), members: make(semaphore, 1), from: from, peer: from}
+	conn := newConnection()
+	conn.from, conn.peer = from, from
 	if host, _, err := net.SplitHostPort(conn.peer); err == nil {
 		conn.peer = host
 	}
@@ -90,7 +90,11 @@ func connectionOf(r *http.Request) *connection {
 	if c, ours := r.Context().Value(connectionKey{}).(*connection); ours {
 		return c
 	}
-	return &connection{holders: make(semaphore, 1), members: make(semaphore, 1)}
+	return newConnection()
+}
+
+func newConnection() *connection {
+	return &connection{holders: make(semaphore, 1), members: make(semaphore, 1), resets: newResets()}
 }
 
 // begin counts a request with its body's length, until end reports whether the request was answered
@@ -173,34 +177,16 @@ func RemoteOf(ctx context.Context) string {
 
 // Go's server ends an HTTP/2 connection when its calls are reset faster than their handlers end.
 // Handlers end quickly, so a connection can have a hundred thousand a second begin for nothing.
-// A caller that gives up on calls waited for them before; it has eight at a time.
-const (
-	resetsMax    = 200
-	resetsPeriod = time.Second
-)
+// A caller that gives up on calls waited for them before; it has eight at a time. So it may give up a burst of
+// resetsMax, and as many in each second after that.
+const resetsMax = 200
 
-// resets counts the calls of a connection that their caller gave up. Its zero value is ready.
-type resets struct {
-	mu    sync.Mutex // guards the fields below
-	since time.Time
-	count int
-}
+func newResets() *rate.Limiter { return rate.NewLimiter(resetsMax, resetsMax) }
 
 // givenUp counts a call abandoned by its caller, and closes the connection after too many. Members
 // trust each other.
 func (c *connection) givenUp() {
-	if c.misused != nil && c.kind != fromMember && c.resets.note(time.Now()) {
+	if c.misused != nil && c.kind != fromMember && !c.resets.Allow() {
 		c.misused()
 	}
-}
-
-// note counts one, and reports whether they are too many in a period.
-func (r *resets) note(now time.Time) (tooMany bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if now.Sub(r.since) > resetsPeriod {
-		r.since, r.count = now, 0
-	}
-	r.count++
-	return r.count > resetsMax
 }

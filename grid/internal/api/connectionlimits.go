@@ -1,6 +1,7 @@
 package api
 
 import (
+	"container/list"
 	"maps"
 	"sync"
 	"sync/atomic"
@@ -61,6 +62,7 @@ type placeKey struct {
 type places struct {
 	mu      sync.Mutex // guards the fields below
 	all     [kinds]int
+	idlers  [kinds]list.List // of connections without a request, longest first
 	peers   map[placeKey]*peerShare
 	refused uint64                 // connections
 	out     map[placeKey]time.Time // until when peers are kept out
@@ -95,14 +97,19 @@ func (p *places) keepOut(k placeKey, now time.Time) {
 
 // peerShare is the state shared by one peer's connections.
 type peerShare struct {
-	connections int // guarded by places.mu
+	connections int       // guarded by places.mu
+	idlers      list.List // likewise: those without a request, longest first
 	bodies      budget
 	rate        *rate.Limiter // of large bodies
 	unanswered  atomic.Int64  // bytes that the connections sent without an answer
 }
 
-// enter counts a connection in, until leave. Errors match sequencer.ErrUnavailable.
+// enter counts a connection in, until leave. Without a place the longest idle connection ends for it. Errors
+// match sequencer.ErrUnavailable.
 func (p *places) enter(k placeKey) (share *peerShare, leave func(), err error) {
+	if longest := p.yielding(k, time.Now()); longest != nil {
+		_ = longest.Close()
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	limit := shares[k.kind]
@@ -140,24 +147,6 @@ func (p *places) enter(k placeKey) (share *peerShare, leave func(), err error) {
 	share.connections++
 	p.all[k.kind]++
 	return share, sync.OnceFunc(func() { p.leave(k, share) }), nil
-}
-
-// full reports whether a peer has all its connections, or its kind.
-func (p *places) full(k placeKey) (peer, all bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	share := p.peers[k]
-	return share != nil && share.connections >= shares[k.kind].peer, p.all[k.kind] >= shares[k.kind].all
-}
-
-// enter admits a connection. If there is no place, the longest idle connection ends for it.
-func (a *Server) enter(k placeKey) (share *peerShare, leave func(), err error) {
-	if peer, all := a.places.full(k); peer || all {
-		if longest := a.idle.longest(k, peer, time.Now()); longest != nil {
-			_ = longest.Close()
-		}
-	}
-	return a.places.enter(k)
 }
 
 func (p *places) leave(k placeKey, share *peerShare) {

@@ -30,7 +30,6 @@ type Counts struct {
 	RefusedConnections, DroppedHandshakes uint64
 }
 
-// counts are the running counts of a server.
 type counts struct {
 	shedStreams atomic.Uint64
 	connections atomic.Int64 // open
@@ -109,7 +108,6 @@ func (w *answerWriter) Write(body []byte) (int, error) {
 // Unwrap lets http.ResponseController reach the connection.
 func (w *answerWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// noteCode has a request counted with the code of an error.
 func noteCode(w http.ResponseWriter, code string) {
 	if a, counted := w.(*answerWriter); counted {
 		a.code = code

@@ -85,7 +85,6 @@ func (e *Events) admit(peer string) (leave func(), err error) {
 	}, nil
 }
 
-// len returns the number of open streams.
 func (e *Events) len() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()

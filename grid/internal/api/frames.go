@@ -22,7 +22,6 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// framed holds the upgraded connections, which the HTTP server has released. The zero value is ready.
 type framed struct {
 	workers frames.Workers
 

@@ -53,10 +53,9 @@ type handshakeTurns struct {
 
 	mu      sync.Mutex // guards the fields below
 	running int
-	paid    time.Time // end of the time already charged
-	burst   time.Time // likewise in the short run
-	waiting map[string][]*handshakeTurn
-	order   []string // the addresses that wait, the next one first
+	paid    time.Time        // end of the time already charged
+	burst   time.Time        // likewise in the short run
+	waiting []*handshakeTurn // at most handshakesMax; the first has the next address
 	timer   *time.Timer
 	pause   time.Duration // before it looks for a lull again
 	free    int           // turns beyond the share that may begin
@@ -64,6 +63,7 @@ type handshakeTurns struct {
 
 // handshakeTurn is a turn that is waiting or has begun.
 type handshakeTurn struct {
+	from   string
 	begins chan struct{}
 	free   bool // beyond the share
 }
@@ -71,17 +71,14 @@ type handshakeTurn struct {
 func newHandshakeTurns() *handshakeTurns {
 	processors := runtime.GOMAXPROCS(0)
 	return &handshakeTurns{atOnce: max(1, processors/2), share: float64(processors) * handshakeShare, late: lullLate,
-		pause: lullMost, waiting: map[string][]*handshakeTurn{}}
+		pause: lullMost}
 }
 
 // enter waits for a turn, and returns nil if gone is closed before.
 func (t *handshakeTurns) enter(from string, gone <-chan struct{}) *handshakeTurn {
-	mine := &handshakeTurn{begins: make(chan struct{})}
+	mine := &handshakeTurn{from: from, begins: make(chan struct{})}
 	t.mu.Lock()
-	if len(t.waiting[from]) == 0 {
-		t.order = append(t.order, from)
-	}
-	t.waiting[from] = append(t.waiting[from], mine)
+	t.waiting = append(t.waiting, mine)
 	t.give()
 	t.mu.Unlock()
 	select {
@@ -91,7 +88,9 @@ func (t *handshakeTurns) enter(from string, gone <-chan struct{}) *handshakeTurn
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !t.forget(from, mine) { // it has begun since
+	if i := slices.Index(t.waiting, mine); i >= 0 {
+		t.waiting = slices.Delete(t.waiting, i, i+1)
+	} else { // it has begun since
 		t.running--
 		t.give()
 	}
@@ -112,28 +111,34 @@ func (t *handshakeTurns) leave(turn *handshakeTurn, took time.Duration) {
 
 // give begins the turns for which there is room. The caller holds mu.
 func (t *handshakeTurns) give() {
-	for t.running < t.atOnce && len(t.order) > 0 {
+	for t.running < t.atOnce && len(t.waiting) > 0 {
 		wait := time.Until(later(t.paid.Add(-handshakeAhead), t.burst.Add(-burstAhead)))
 		if wait > 0 && t.free == 0 {
 			t.giveLater(wait)
 			return
 		}
-		from := t.order[0]
-		t.order = t.order[1:]
-		all := t.waiting[from]
-		next := all[len(all)-1]
-		if all = all[:len(all)-1]; len(all) > 0 {
-			t.waiting[from] = all
-			t.order = append(t.order, from)
-		} else {
-			delete(t.waiting, from)
-		}
+		next := t.take()
 		if next.free = wait > 0; next.free {
 			t.free--
 		}
 		t.running++
 		close(next.begins)
 	}
+}
+
+// take removes the newest turn of the next address, whose others come after all other addresses. The caller holds mu.
+func (t *handshakeTurns) take() (next *handshakeTurn) {
+	var same []*handshakeTurn
+	from := t.waiting[0].from
+	t.waiting = slices.DeleteFunc(t.waiting, func(w *handshakeTurn) bool {
+		if w.from == from {
+			same = append(same, w)
+		}
+		return w.from == from
+	})
+	last := len(same) - 1
+	t.waiting = append(t.waiting, same[:last]...)
+	return same[last]
 }
 
 // giveLater gives turns when a time has passed, or in a lull before. The caller holds mu.
@@ -160,22 +165,6 @@ func later(a, b time.Time) time.Time {
 		return a
 	}
 	return b
-}
-
-// forget removes a waiting turn, and reports whether it did. The caller holds mu.
-func (t *handshakeTurns) forget(from string, mine *handshakeTurn) bool {
-	all := t.waiting[from]
-	i := slices.Index(all, mine)
-	if i < 0 {
-		return false
-	}
-	if all = slices.Delete(all, i, i+1); len(all) > 0 {
-		t.waiting[from] = all
-		return true
-	}
-	delete(t.waiting, from)
-	t.order = slices.DeleteFunc(t.order, func(other string) bool { return other == from })
-	return true
 }
 
 // turnConn is a connection in its TLS handshake that computes only in its turn: from the end of a read

@@ -13,7 +13,7 @@ import (
 
 // turnsOf returns turns in a process without lulls.
 func turnsOf(atOnce int, share float64) *handshakeTurns {
-	return &handshakeTurns{atOnce: atOnce, share: share, late: -1, pause: lullMost, waiting: map[string][]*handshakeTurn{}}
+	return &handshakeTurns{atOnce: atOnce, share: share, late: -1, pause: lullMost}
 }
 
 // TestHandshakeWithoutATurn: one that waits for its other side holds up no other one.
@@ -168,8 +168,8 @@ func TestHandshakeGone(t *testing.T) {
 				t.Error("it has the turn of another one")
 			}
 		}
-		if len(turns.waiting)+len(turns.order) != 0 {
-			t.Errorf("waiting: %v", turns.order)
+		if len(turns.waiting) != 0 {
+			t.Errorf("waiting: %v", turns.waiting)
 		}
 		turns.leave(first, 0)
 		gone := make(chan struct{})
@@ -246,7 +246,7 @@ func TestHandshakeGivenUp(t *testing.T) {
 func waits(turns *handshakeTurns, given chan bool) bool {
 	for {
 		turns.mu.Lock()
-		n := len(turns.order)
+		n := len(turns.waiting)
 		turns.mu.Unlock()
 		if n > 0 {
 			return true

@@ -4,7 +4,6 @@ import (
 	"container/list"
 	"net"
 	"net/http"
-	"sync"
 	"time"
 )
 
@@ -12,73 +11,51 @@ import (
 // to 75 s, and answer 502 if the member closes one at the moment of use.
 const DefaultIdle = 90 * time.Second
 
-// idlers are the connections that have a place and no request, by kind and by peer, longest
-// first. The longest idle one gives its place up if there is none left for a new connection and
-// it is idle for longer than idleTimeout, for which every connection keeps its place. Its zero
-// value is ready.
-type idlers struct {
-	mu    sync.Mutex // guards the fields below and the entries of connections
-	kinds [kinds]list.List
-	peers map[placeKey]*list.List
-}
-
-// idleEntry is the place of a connection in the lists, zero while it has a request.
+// idleEntry is a connection's place in the lists of connections without a request, longest first; zero while it has
+// one.
 type idleEntry struct {
 	since        time.Time
 	ofKind, peer *list.Element
 }
 
-// add adds a connection after its last request ended.
-func (i *idlers) add(c *openConn, now time.Time) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if c.entry.peer != nil {
-		return
-	}
-	of := i.peers[c.key]
-	if of == nil {
-		if i.peers == nil {
-			i.peers = map[placeKey]*list.List{}
-		}
-		of = list.New()
-		i.peers[c.key] = of
-	}
-	c.entry = idleEntry{since: now, ofKind: i.kinds[c.key.kind].PushBack(c), peer: of.PushBack(c)}
-}
-
-// remove removes a connection that has a request, or has ended.
-func (i *idlers) remove(c *openConn) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
+// idle notes that a connection's last request has ended.
+func (p *places) idle(c *openConn, now time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if c.entry.peer == nil {
-		return
+		c.entry = idleEntry{now, p.idlers[c.kind].PushBack(c), c.share.idlers.PushBack(c)}
 	}
-	i.kinds[c.key.kind].Remove(c.entry.ofKind)
-	of := i.peers[c.key]
-	of.Remove(c.entry.peer)
-	if of.Len() == 0 {
-		delete(i.peers, c.key)
-	}
-	c.entry = idleEntry{}
 }
 
-// longest returns the longest idle connection that may yield its place to a new one: from the same
-// peer, or from the whole kind. It returns nil if none has been idle long enough.
-func (i *idlers) longest(k placeKey, samePeer bool, now time.Time) *openConn {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	of := &i.kinds[k.kind]
-	if samePeer {
-		of = i.peers[k]
+// busy notes that a connection has a request, or has ended.
+func (p *places) busy(c *openConn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if c.entry.peer != nil {
+		p.idlers[c.kind].Remove(c.entry.ofKind)
+		c.share.idlers.Remove(c.entry.peer)
+		c.entry = idleEntry{}
 	}
-	if of == nil || of.Len() == 0 {
+}
+
+// yielding returns the longest idle connection of a peer, or of its kind, if all places are taken.
+// It returns nil if it is idle for no longer than idleTimeout, for which every connection keeps its place.
+func (p *places) yielding(k placeKey, now time.Time) *openConn {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	of := &p.idlers[k.kind]
+	if share := p.peers[k]; share != nil && share.connections >= shares[k.kind].peer {
+		of = &share.idlers
+	} else if p.all[k.kind] < shares[k.kind].all {
 		return nil
 	}
-	c, _ := of.Front().Value.(*openConn)
-	if now.Sub(c.entry.since) <= idleTimeout {
+	if of.Len() == 0 {
 		return nil
 	}
-	return c
+	if c, _ := of.Front().Value.(*openConn); now.Sub(c.entry.since) > idleTimeout {
+		return c
+	}
+	return nil
 }
 
 // noteState keeps track of connections without a request.
@@ -90,10 +67,10 @@ func (a *Server) noteState(conn net.Conn, state http.ConnState) {
 	switch state {
 	case http.StateIdle:
 		open.waits.Store(true)
-		a.idle.add(open, time.Now())
+		a.places.idle(open, time.Now())
 	case http.StateActive, http.StateHijacked, http.StateClosed:
 		open.waits.Store(false)
-		a.idle.remove(open)
+		a.places.busy(open)
 	}
 }
 

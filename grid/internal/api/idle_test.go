@@ -101,14 +101,14 @@ func TestLongestIdleMakesRoom(t *testing.T) {
 		a := &Server{}
 		open := func(k placeKey) *openConn {
 			t.Helper()
-			share, leave, err := a.enter(k)
+			share, leave, err := a.places.enter(k)
 			if err != nil {
 				t.Fatal(err)
 			}
 			near, _ := net.Pipe()
-			c := &openConn{Conn: near, closed: make(chan struct{}), share: share, key: k}
+			c := &openConn{Conn: near, closed: make(chan struct{}), share: share, kind: k.kind}
 			c.onClose(leave)
-			c.onClose(func() { a.idle.remove(c) })
+			c.onClose(func() { a.places.busy(c) })
 			return c
 		}
 		greedy, other := placeKey{kind: fromStranger, host: "x"}, placeKey{kind: fromStranger, host: "y"}
@@ -125,7 +125,7 @@ func TestLongestIdleMakesRoom(t *testing.T) {
 		}
 		refused := func(k placeKey, when string) {
 			t.Helper()
-			if _, _, err := a.enter(k); !errors.Is(err, sequencer.ErrUnavailable) {
+			if _, _, err := a.places.enter(k); !errors.Is(err, sequencer.ErrUnavailable) {
 				t.Errorf("%s: %v", when, err)
 			}
 		}
@@ -139,10 +139,7 @@ func TestLongestIdleMakesRoom(t *testing.T) {
 		}
 		refused(greedy, "the next one is not idle for long enough")
 		// All places of the kind.
-		for i := 0; ; i++ {
-			if _, all := a.places.full(other); all {
-				break
-			}
+		for i := 0; a.places.all[fromStranger] < shares[fromStranger].all; i++ {
 			conns = append(conns, open(placeKey{kind: fromStranger, host: fmt.Sprint(i / 100)}))
 		}
 		open(placeKey{kind: fromStranger, host: "z"})

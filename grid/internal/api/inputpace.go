@@ -26,10 +26,8 @@ const (
 	peerBurst = 2 * peerRate
 )
 
-// newBodyRate returns the rate at which the large bodies of a peer are read.
 func newBodyRate() *rate.Limiter { return rate.NewLimiter(peerRate, peerBurst) }
 
-// pacedBody is a large body, which is read at the rate of its peer.
 type pacedBody struct {
 	io.ReadCloser
 	rate *rate.Limiter

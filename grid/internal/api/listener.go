@@ -100,11 +100,11 @@ func (l *listener) greet(raw net.Conn) (net.Conn, error) {
 		conn.keepOut = func() { l.server.places.keepOut(key, time.Now()) }
 		out = secured
 	}
-	conn.key, conn.idleFor = key, l.server.cfg.IdleFor
-	share, leave, err := l.server.enter(key)
+	conn.idleFor = l.server.cfg.IdleFor
+	share, leave, err := l.server.places.enter(key)
 	conn.kind, conn.share, conn.allBodies = key.kind, share, &l.server.bodies
 	conn.onClose(leave)
-	conn.onClose(func() { l.server.idle.remove(conn) })
+	conn.onClose(func() { l.server.places.busy(conn) })
 	if err == nil {
 		conn.input.peer, conn.input.all = &share.unanswered, &l.server.unanswered
 		conn.onClose(conn.input.end)
@@ -181,9 +181,8 @@ type openConn struct {
 
 	allBodies *budget // of all callers
 	input     input
-	framed    bool // it is served in frames; set by the goroutine that reads it
-	key       placeKey
-	entry     idleEntry     // guarded by idlers.mu
+	framed    bool          // it is served in frames; set by the goroutine that reads it
+	entry     idleEntry     // guarded by places.mu
 	waits     atomic.Bool   // its last request has ended, and no deadline was set since
 	idleFor   time.Duration // see Config.IdleFor
 	piece     int           // bytes that were read since others had the processor

@@ -45,7 +45,6 @@ func (f *framedRequests) quick(r *frames.Request) (taken bool) {
 	return true
 }
 
-// newQuick begins a request of a caller that quick serves.
 func (f *framedRequests) newQuick(r *frames.Request, c *Call, by any) *quickRequest {
 	length := int64(r.Head.Length)
 	q := &quickRequest{of: f, call: c, request: r, end: f.conn.begin(length), read: length == 0, caller: by,

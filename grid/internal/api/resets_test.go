@@ -5,20 +5,19 @@ import (
 	"time"
 )
 
-// TestResetsOfAConnection: those of one period count, and not those before.
+// TestResetsOfAConnection: those of one second count, and not those before.
 func TestResetsOfAConnection(t *testing.T) {
-	var r resets
-	now := time.Unix(1000, 0)
+	r, now := newResets(), time.Now()
 	for range 10 {
-		now = now.Add(resetsPeriod + 1)
+		now = now.Add(time.Second + 1)
 		for i := range resetsMax {
-			if r.note(now) {
+			if !r.AllowN(now, 1) {
 				t.Fatalf("reset %d is too many", i+1)
 			}
 		}
-	}
-	if !r.note(now.Add(resetsPeriod)) {
-		t.Error("one more is not too many")
+		if r.AllowN(now, 1) {
+			t.Error("one more is not too many")
+		}
 	}
 }
 
@@ -26,14 +25,14 @@ func TestResetsOfAConnection(t *testing.T) {
 func TestResetsEndTheConnection(t *testing.T) {
 	for _, k := range []kind{fromHolder, fromStranger, inClear, fromMember} {
 		closed := false
-		c := &connection{kind: k, misused: func() { closed = true }}
+		c := &connection{kind: k, misused: func() { closed = true }, resets: newResets()}
 		for range resetsMax {
 			c.givenUp()
 		}
 		if closed {
 			t.Errorf("%s: closed after %d", shares[k].name, resetsMax)
 		}
-		for range resetsMax + 1 { // a slow machine may begin another period
+		for range 3 * resetsMax { // more than a slow machine has back meanwhile
 			c.givenUp()
 		}
 		if closed != (k != fromMember) {

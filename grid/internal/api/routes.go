@@ -68,7 +68,6 @@ func (t *routes) find(r *http.Request) (http.HandlerFunc, error) {
 		r.URL.Path, allow(methods))
 }
 
-// allow lists the methods of a path as the Allow header does.
 func allow(methods map[string]http.HandlerFunc) string {
 	return strings.Join(slices.Sorted(maps.Keys(methods)), ", ")
 }
