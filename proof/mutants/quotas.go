@@ -72,7 +72,7 @@ var quotaMutants = []mutant{
 	{"quota", "each address of a network is another caller", "grid/internal/host/rate.go", "ip.Prefix(64)",
 		"ip.Prefix(128)", quotaHostTests},
 	{"quota", "a credential creates as many new sequencers as it can", "grid/internal/host/creates.go",
-		"own.paid.Sub(now) >= p.atOnce()", "own.paid.Sub(now) < 0", quotaHostTests},
+		"own.paid.Sub(now) >= t.burst", "own.paid.Sub(now) < 0", quotaHostTests},
 	{"quota", "an import by an admin is paced as a holder is", "grid/internal/host/creates.go",
 		" && r != security.Admin }", " }", quotaHostTests},
 	{"quota", "creates wait for their turn without end", "grid/internal/host/creates.go",

@@ -106,8 +106,6 @@ func overdue(p priority, delay, left time.Duration) string {
 	return ""
 }
 
-// stretch returns the relative delay that holders may add to their next renewal: 0 for a member
-// without a queue, 1 for one that refuses attaches.
 func (a *admission) stretch() float64 {
 	if a.requests.Load() <= int64(fewRequests*runtime.GOMAXPROCS(0)) {
 		return 0

@@ -158,7 +158,6 @@ func (p *places) leave(k placeKey, share *peerShare) {
 	}
 }
 
-// refusals returns how many connections were refused because there were too many.
 func (p *places) refusals() uint64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -31,7 +31,6 @@ type Events struct {
 	early   []earlyEvent   // oldest first
 }
 
-// earlyEvent is an event for a holder that had no stream.
 type earlyEvent struct {
 	holder attachment.HolderID
 	event  wire.Event
@@ -116,7 +115,6 @@ func (e *Events) enter(h attachment.HolderID, s outlet) {
 	}
 }
 
-// leave forgets a holder's outlet, unless it has another one.
 func (e *Events) leave(h attachment.HolderID, s outlet) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

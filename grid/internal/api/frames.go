@@ -103,7 +103,6 @@ func (a *Server) handleFrames(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serveFrames serves a connection in frames until it ends.
 func (a *Server) serveFrames(ctx context.Context, conn net.Conn, in io.Reader, f *framedRequests) {
 	defer func() { _ = conn.Close() }()
 	leave, ok := a.framed.add(conn)
@@ -147,7 +146,6 @@ type framedRequests struct {
 	release, authorization []string
 }
 
-// cloned copies a header's values, to release the memory of the others.
 func cloned(values []string) []string {
 	var out []string
 	for _, v := range values {

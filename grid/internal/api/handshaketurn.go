@@ -61,7 +61,6 @@ type handshakeTurns struct {
 	free    int           // turns beyond the share that may begin
 }
 
-// handshakeTurn is a turn that is waiting or has begun.
 type handshakeTurn struct {
 	from   string
 	begins chan struct{}
@@ -181,7 +180,6 @@ type turnConn struct {
 	begun bool            // it has had a turn
 }
 
-// leave ends the turn, if there is one.
 func (c *turnConn) leave() {
 	if c.turn != nil {
 		c.turns.leave(c.turn, c.part.end())

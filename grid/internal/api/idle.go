@@ -58,7 +58,6 @@ func (p *places) yielding(k placeKey, now time.Time) *openConn {
 	return nil
 }
 
-// noteState keeps track of connections without a request.
 func (a *Server) noteState(conn net.Conn, state http.ConnState) {
 	open := openConnOf(conn)
 	if open == nil || open.share == nil {

@@ -121,7 +121,6 @@ func (i *IDs) start(ctx context.Context) (*client.Client, error) {
 	return c, err
 }
 
-// current returns the client, nil before the first request.
 func (i *IDs) current() *client.Client {
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -45,7 +45,6 @@ func (a *Server) handleIndex(t *routes) http.HandlerFunc {
 	}
 }
 
-// comparePaths orders paths by name, those between members last.
 func comparePaths(a, b string) int {
 	const members = "/v1/member/"
 	switch inA, inB := strings.HasPrefix(a, members), strings.HasPrefix(b, members); {

@@ -88,7 +88,6 @@ func (i *input) excessive() (answered <-chan struct{}) {
 	return i.answered
 }
 
-// refusedBytes returns how many bytes a connection may send that an error refuses.
 func refusedBytes(err error) int64 {
 	if errors.As(err, new(keptOutError)) {
 		return keptOutMax
@@ -96,7 +95,6 @@ func refusedBytes(err error) int64 {
 	return refusedMax
 }
 
-// setUnread sets the bytes that were not read. mu must be held.
 func (i *input) setUnread(bytes int64) {
 	for _, sum := range [...]*atomic.Int64{i.peer, i.all} {
 		if sum != nil {
@@ -106,7 +104,6 @@ func (i *input) setUnread(bytes int64) {
 	i.unread = bytes
 }
 
-// end stops counting the connection.
 func (i *input) end() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -140,7 +137,6 @@ func (i *input) begin(length int64) (end func(answered, read bool)) {
 	}
 }
 
-// trackedBody notes whether a body was read to its end.
 type trackedBody struct {
 	io.ReadCloser
 	ended bool

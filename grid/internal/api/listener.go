@@ -117,8 +117,6 @@ func (l *listener) greet(raw net.Conn) (net.Conn, error) {
 	return out, nil
 }
 
-// refusals are the connections without a place, which wait for their one request. Its zero
-// value is ready.
 type refusals struct {
 	mu    sync.Mutex
 	conns []*openConn // oldest first; guarded by mu
@@ -161,7 +159,6 @@ func answerClearText(err error) {
 	}
 }
 
-// report logs why a caller was not understood; a silent one does not matter.
 func (l *listener) report(from net.Addr, err error) {
 	if silent, is := errors.AsType[net.Error](err); errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) ||
 		is && silent.Timeout() {
@@ -171,7 +168,6 @@ func (l *listener) report(from net.Addr, err error) {
 		"error", err.Error())
 }
 
-// openConn is an accepted connection, under TLS if there is any.
 type openConn struct {
 	net.Conn
 	who     *security.Remote // nil in clear text

@@ -10,8 +10,6 @@ import (
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// localTransport connects the member's own handles to owners: this member by a function call, others
-// by the pool.
 type localTransport struct {
 	server *Server
 	addr   string // of the server

@@ -12,7 +12,6 @@ import (
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
-// pathBodyMax bounds the body of a request to a path under /membership.
 const pathBodyMax = 4 << 10
 
 func (a *Server) handlePath(w http.ResponseWriter, r *http.Request, p membership.Path) {

@@ -17,7 +17,6 @@ type Tokens interface {
 	Peer(token string) (security.Peer, error)
 }
 
-// remote is the other end of a connection under TLS: *security.Remote.
 type remote interface {
 	// Peer returns who it is, by the authorities that are trusted now and at the present time.
 	Peer() (security.Peer, error)
@@ -42,7 +41,6 @@ func (a *Server) identified(r *http.Request) context.Context {
 		whoIs(RemoteOf(r.Context()), c.peer))
 }
 
-// whoIs describes a caller at an address for the audit log.
 func whoIs(remote string, p security.Peer) string {
 	if p.ID == "" {
 		return remote

@@ -119,7 +119,6 @@ func (q *quickRequest) admit() (in any, err error) {
 	return in, a.authorizeUses(q, http.MethodPost, head.Path, in)
 }
 
-// answers are buffers for answers on their way into a queue of frames.
 var answers = sync.Pool{New: func() any { return new(make([]byte, 0, 512)) }}
 
 func (q *quickRequest) reply(out any, err error) {

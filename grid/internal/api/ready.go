@@ -18,7 +18,6 @@ func (a *Server) Health() http.Handler {
 	return mux
 }
 
-// handleLive answers GET /livez.
 func handleLive(w http.ResponseWriter, _ *http.Request) { plain(w, http.StatusOK, "alive") }
 
 // handleReady answers GET /readyz: 200, or 503 with the reason. With ?verbose it lists every
@@ -35,7 +34,6 @@ func (a *Server) handleReady(w http.ResponseWriter, r *http.Request) {
 	plain(w, http.StatusOK, "ready")
 }
 
-// listConditions writes the readiness conditions and their state.
 func (a *Server) listConditions(w http.ResponseWriter, r *http.Request) {
 	out := wire.ReadyResponse{Ready: true, Conditions: a.cfg.Conditions()}
 	var text strings.Builder
@@ -65,7 +63,6 @@ func wantsJSON(r *http.Request) bool {
 	return strings.Contains(r.Header.Get("Accept"), wire.JSON)
 }
 
-// handleSettled answers GET /v1/settled: 200, or 503 with the reason.
 func (a *Server) handleSettled(w http.ResponseWriter, _ *http.Request) {
 	out := wire.SettledResponse{Settled: true, Version: a.cfg.State.Roster().Version}
 	status := http.StatusOK

@@ -72,7 +72,6 @@ func (s *Store) Commit(grid roster.GridID, writes []Write) (done int, err error)
 	return done, nil
 }
 
-// writeAll makes writes until the transaction is large.
 func (s *Store) writeAll(tx *bolt.Tx, grid roster.GridID, writes []Write) (done int, err error) {
 	file, partitions := tx.Bucket(bucketFile), tx.Bucket(bucketPartitions)
 	if s.grid.IsZero() {
@@ -105,7 +104,6 @@ func (s *Store) writeAll(tx *bolt.Tx, grid roster.GridID, writes []Write) (done 
 	return done, file.Put(keyCount, binary.BigEndian.AppendUint32(nil, count))
 }
 
-// make makes one write and returns how many records it changed.
 func (w Write) make(partitions *bolt.Bucket) (changes int, err error) {
 	key, e := keyOf(w.Partition), editor{}
 	b := partitions.Bucket(key)
@@ -135,7 +133,6 @@ func (w Write) make(partitions *bolt.Bucket) (changes int, err error) {
 	return e.changes, b.Put(keyHead, e.head.encode(key))
 }
 
-// editor changes a partition's records and counts them.
 type editor struct {
 	records *bolt.Bucket
 	head    head

@@ -125,7 +125,6 @@ func (s *Store) Load(id roster.PartitionID) (Table, bool, error) {
 	})
 }
 
-// view returns what read returns for a partition's bucket, and false without one.
 func view[T any](s *Store, id roster.PartitionID, read func(*bolt.Bucket) (T, error)) (out T, found bool, err error) {
 	err = boltfile.Guard(func() error {
 		return s.db.View(func(tx *bolt.Tx) (err error) {

@@ -12,7 +12,6 @@ import (
 // Values are lists of fields, each a tag, a length and that many bytes. A reader skips unknown
 // tags, so that a newer version can add some.
 
-// fields is a list of fields being written.
 type fields []byte
 
 func (f fields) bytes(tag uint64, b []byte) fields {
@@ -87,7 +86,6 @@ func (f field) tick() (clustertime.Tick, error) {
 	return clustertime.Tick(v), nil
 }
 
-// fill copies the field to dst, which has to be as long.
 func (f field) fill(dst []byte) error {
 	if len(f.body) != len(dst) {
 		return boltfile.Damaged("field %d has %d bytes, not %d", f.tag, len(f.body), len(dst))

@@ -17,7 +17,6 @@ import (
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
-// format is the file format that this version reads and writes.
 const format = 1
 
 // Create creates the file for a member without one, as a whole or not at all. It is an error if
@@ -41,7 +40,6 @@ func Create(dir string, member roster.MemberID) error {
 	return nil
 }
 
-// write writes an empty store.
 func write(path string, member roster.MemberID) error {
 	db, err := bolt.Open(path, 0o600, boltfile.Options())
 	if err != nil {
@@ -101,7 +99,6 @@ func (errMissing) Error() string { return "it is missing" }
 
 func (e errMissing) Unwrap() error { return e.error }
 
-// read checks everything in the file.
 func (s *Store) read(tx *bolt.Tx, member roster.MemberID) error {
 	file, partitions := tx.Bucket(bucketFile), tx.Bucket(bucketPartitions)
 	if file == nil || partitions == nil {
@@ -140,7 +137,6 @@ func (s *Store) read(tx *bolt.Tx, member roster.MemberID) error {
 	return err
 }
 
-// countOf returns the number of partitions recorded in the file.
 func countOf(file *bolt.Bucket) uint32 {
 	if stored := file.Get(keyCount); len(stored) == 4 {
 		return binary.BigEndian.Uint32(stored)

@@ -31,7 +31,6 @@ func (s *Store) Page(id roster.PartitionID, after string, revision uint64, weigh
 	})
 }
 
-// fill reads the records that follow a name.
 func (p *Page) fill(key []byte, b *bolt.Bucket, after []byte, weight int) error {
 	h, err := decodeHead(key, b.Get(keyHead))
 	if err != nil {

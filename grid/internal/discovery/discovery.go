@@ -156,7 +156,6 @@ func (f *Finder) resolve(ctx context.Context, s *source) ([]string, error) {
 	return addrs[:min(len(addrs), maxAddrs)], err
 }
 
-// replace stores a source's addresses, and reports whether they have changed.
 func (f *Finder) replace(s *source, addrs []string) bool {
 	f.mu.Lock()
 	was, known := f.found[s]

@@ -28,7 +28,6 @@ const (
 	filePrefix = "file:"
 )
 
-// nameMax is the maximum length of a DNS name.
 const nameMax = 253
 
 type entry struct {
@@ -68,7 +67,6 @@ func parse(text string, defaultPort int) (entry, error) {
 	return parseHost(text, defaultPort)
 }
 
-// parseHost parses an address or a DNS name, with a port or without.
 func parseHost(text string, defaultPort int) (entry, error) {
 	host, port := text, strconv.Itoa(defaultPort)
 	if h, p, err := net.SplitHostPort(text); err == nil {
@@ -94,10 +92,8 @@ func IsHost(text string) bool {
 	return err == nil || checkName(text) == nil
 }
 
-// numeric matches texts like IPv4 addresses.
 var numeric = regexp.MustCompile(`^[0-9]+(\.[0-9]+){3}$`)
 
-// checkName rejects a text that cannot be a DNS name.
 func checkName(name string) error {
 	switch {
 	case name == "":
@@ -116,7 +112,6 @@ func checkName(name string) error {
 	return nil
 }
 
-// checkSRV rejects a text that is not _service._protocol.domain.
 func checkSRV(name string) error {
 	parts := strings.SplitN(name, ".", 3)
 	ok := len(parts) == 3 && len(parts[0]) > 1 && strings.HasPrefix(parts[0], "_") && len(parts[1]) > 1 &&

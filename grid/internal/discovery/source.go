@@ -19,7 +19,6 @@ type Names interface {
 	LookupSRV(ctx context.Context, service, proto, name string) (string, []*net.SRV, error)
 }
 
-// maxFile is the maximum size of a file with addresses.
 const maxFile = 64 << 10
 
 // source is an entry with its last result. Only one goroutine uses it.
@@ -37,7 +36,6 @@ type source struct {
 	answer chan lookedUp // of a call of lookup that has not ended; nil: none
 }
 
-// lookedUp is the result of a lookup.
 type lookedUp struct {
 	texts []string
 	err   error
@@ -58,7 +56,6 @@ func (s *source) resolve(ctx context.Context, now time.Time) ([]string, error) {
 	return []string{s.entry.text}, nil
 }
 
-// host returns a DNS name's addresses with a port. A name without addresses is an error.
 func (s *source) host(ctx context.Context, name, port string) ([]string, error) {
 	ips, err := s.names.LookupHost(ctx, name)
 	if err != nil {

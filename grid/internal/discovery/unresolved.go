@@ -45,7 +45,6 @@ func (f *Finder) note(s *source, err error, now time.Time) {
 	f.failing[s] = u
 }
 
-// reasonMax is the maximum length of a reason in bytes.
 const reasonMax = 200
 
 // reason returns the text of an entry's error, without the DNS server's address.

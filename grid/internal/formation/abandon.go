@@ -91,7 +91,6 @@ func (b *bindings) unbind(to Attempt) {
 	}
 }
 
-// bound returns the attempt that this member is bound to, zero for none.
 func (b *bindings) bound() Attempt {
 	b.idMu.Lock()
 	defer b.idMu.Unlock()

@@ -93,7 +93,6 @@ func (f *Formation) releaseAcceptance(ctx context.Context) {
 	}
 }
 
-// release unbinds this member from an attempt.
 func (b *bindings) release(to Attempt) {
 	b.idMu.Lock()
 	defer b.idMu.Unlock()

@@ -49,7 +49,6 @@ func (b *bootstrap) clear() {
 	b.form, b.failed = nil, nil
 }
 
-// failure returns why the attempt has to be given up, nil if it has not.
 func (b *bootstrap) failure() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -92,7 +91,6 @@ func (b *bootstrap) hindrance() (text string) {
 	return text
 }
 
-// acceptances are the members that accept a bootstrap member.
 type acceptances struct {
 	others   []gossip.Peer
 	readings []clustertime.Reading // of all clocks, the bootstrap member's first
@@ -143,10 +141,8 @@ func canForm(settings roster.Settings, release roster.Release) error {
 		part, needed)
 }
 
-// named returns a peer's member ID and address for messages.
 func named(p gossip.Peer) string { return fmt.Sprintf("%s at %s", p.Incarnation.Member(), p.API) }
 
-// reading reads this member's wall clock.
 func (q *polls) reading() clustertime.Reading {
 	return clustertime.Reading{Member: fmt.Sprintf("%s at %s", q.member, q.cfg.Record().API),
 		At: clustertime.TickOf(q.cfg.Clock.Now())}

@@ -14,13 +14,11 @@ import (
 // included: while it replies, the newcomer is refused. After a crash the address refuses connections, or the restarted
 // process replies there, without delay.
 
-// clash is the leader's refusal of this member: its identity is in use.
 type clash struct {
 	mu     sync.Mutex
 	reason error
 }
 
-// set records a reason, nil for none, and reports whether it has changed.
 func (c *clash) set(reason error) (changed bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -24,7 +24,6 @@ import (
 // A member accepts one attempt to form a grid at a time, and another only after the
 // bootstrap member of the first has reported that it gave that one up.
 
-// enterEvery is the time from one tick to the next.
 const enterEvery = 100 * time.Millisecond
 
 // Run brings the member into its grid and keeps it there. A step that has led further is
@@ -255,7 +254,6 @@ func (q *polls) beginning(accepted acceptances) (clustertime.Beginning, error) {
 		Durable: accepted.durable}, nil
 }
 
-// floorOf returns a configured floor, 0 for none.
 func floorOf(t time.Time) clustertime.Tick {
 	if t.IsZero() {
 		return 0
@@ -301,7 +299,6 @@ func (f *Formation) formAs(form roster.Form, accepted acceptances, need int) err
 	return err
 }
 
-// attempt returns the grid this member tries to form, new after each abandon.
 func (a *attempts) attempt() roster.GridID {
 	a.mu.Lock()
 	defer a.mu.Unlock()

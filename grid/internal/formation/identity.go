@@ -41,10 +41,8 @@ type Attempt struct {
 	Grid            roster.GridID   `json:"grid"`
 }
 
-// identityFile is the file's name in the data directory.
 const identityFile = identity.NumberFile
 
-// storedIdentity is an identity as its file holds it, with its format's number.
 type storedIdentity struct {
 	Format int `json:"format"`
 	Identity
@@ -101,7 +99,6 @@ func (id *Identity) save(ready func()) error {
 	return nil
 }
 
-// randomHex returns n random bytes as hexadecimal digits.
 func randomHex(n int) string {
 	b := make([]byte, n)
 	_, _ = rand.Read(b) // never fails

@@ -49,7 +49,6 @@ const (
 var errElsewhere = failure.Errorf(wire.ErrNotNow,
 	"grid: this member has joined another grid meanwhile; check it with `snowgrid status`")
 
-// serveInit recovers the grid at an operator's request.
 func (f *Formation) serveInit(ctx context.Context, in wire.InitRequest) (wire.InitResponse, error) {
 	out, err := f.Init(ctx, in)
 	var formed []slog.Attr
@@ -338,13 +337,11 @@ func (q *polls) acceptedByAll(ctx context.Context, peers []gossip.Peer, req wire
 	return accepted, err
 }
 
-// seesMember reports whether gossip sees any start of a member.
 func (d *deps) seesMember(id roster.MemberID) bool {
 	_, found := d.gossip.Find(func(p gossip.Peer) bool { return p.Incarnation.Member() == id })
 	return found
 }
 
-// gridsText names grids with an address in each.
 func gridsText(grids map[roster.GridID]string) string {
 	var out []string
 	for grid, addr := range grids {

@@ -56,7 +56,6 @@ func (f *Formation) notFormed() error {
 	return fmt.Errorf("%d members are expected to form the grid; %s%s", f.Expect(), f.gossip.Seen(), f.boot.hindrance())
 }
 
-// andAnchor continues the advice to check the voters: a grid without its anchor is silent, too.
 func (f *Formation) andAnchor() string {
 	if !f.cfg.Anchored {
 		return ""

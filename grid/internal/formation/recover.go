@@ -82,7 +82,6 @@ func Recover(cfg RecoveryConfig, next func() error) (RecoveryPlan, error) {
 	return res, plan.carryOut(dirs, next)
 }
 
-// gridOf returns the grid that all directories belong to, zero for no directory or several grids.
 func gridOf(dirs []*recoverDir) (id roster.GridID) {
 	for i, d := range dirs {
 		if i > 0 && d.id.Grid != id {
@@ -93,7 +92,6 @@ func gridOf(dirs []*recoverDir) (id roster.GridID) {
 	return id
 }
 
-// planOf returns the plan of an interrupted recovery, or a new one.
 func planOf(dirs []*recoverDir, cfg RecoveryConfig) (plan *recoverPlan, repeated bool, err error) {
 	for _, d := range dirs {
 		switch {

@@ -28,10 +28,8 @@ import (
 // The plan holds everything to write, so that repeating a step is idempotent, and no member starts on
 // a directory with a plan.
 
-// recoverFile is the plan's name in a data directory.
 const recoverFile = "recover.json"
 
-// recoverPlan is a recovery, decided.
 type recoverPlan struct {
 	Old     roster.GridID              `json:"old"`
 	Grid    roster.GridID              `json:"grid"`
@@ -179,7 +177,6 @@ func (p *recoverPlan) keep(d *recoverDir) error {
 	return nil
 }
 
-// replaceLog replaces the log by the new grid's first entries.
 func (p *recoverPlan) replaceLog(d *recoverDir) error {
 	var entries []*raft.Log
 	for i, e := range p.Entries {

@@ -23,7 +23,6 @@ func (d *recoverDir) openDefinitions() (err error) {
 	return nil
 }
 
-// close lets go of a directory.
 func (d *recoverDir) close() {
 	if d.definitions != nil {
 		_ = d.definitions.Close()

@@ -24,13 +24,11 @@ const (
 	foreignRemembered = time.Minute
 )
 
-// foreignMember is a member of another grid with the same name.
 type foreignMember struct {
 	Grid roster.GridID
 	Addr string // of its gossip
 }
 
-// encounter records the times of a foreign member's messages.
 type encounter struct {
 	first, last time.Time
 	logged      bool

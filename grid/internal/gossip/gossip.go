@@ -244,7 +244,6 @@ func untilEnd(ctx context.Context, limit time.Duration) time.Duration {
 	return max(limit, 1)
 }
 
-// sayLeft reports whether the goodbye was sent within limit.
 func (g *Gossip) sayLeft(ctx context.Context, limit time.Duration) bool {
 	if !g.takeTurn(ctx) {
 		return false
@@ -260,12 +259,10 @@ func (g *Gossip) sayLeft(ctx context.Context, limit time.Duration) bool {
 	return true
 }
 
-// hasLeft reports whether this member has announced its departure, or has stopped gossip.
 func (g *Gossip) hasLeft() bool {
 	return g.left.Load() || g.closed.Load()
 }
 
-// goodbyePassedOn is the time for other members to relay a departure.
 const goodbyePassedOn = 2 * spreadAgain
 
 // NodeMeta implements memberlist.Delegate: this member's description of itself.

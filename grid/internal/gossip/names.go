@@ -7,10 +7,8 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
-// maxName bounds a member's name in bytes.
 const maxName = 63
 
-// rememberedNames bounds the number of names kept for members that are not alive.
 const rememberedNames = 1024
 
 // CheckName refuses a name that would not fit tables and log lines: it has 1 to maxName
@@ -37,7 +35,6 @@ func NameOf(host string) string {
 	return name[:min(len(name), maxName)]
 }
 
-// notInNames reports whether a character has no place in a member's name.
 func notInNames(r rune) bool {
 	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune(".-_", r)
 }

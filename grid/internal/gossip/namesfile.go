@@ -35,7 +35,6 @@ type storedNames struct {
 	stored uint64 // the changes of the names that this process has stored
 }
 
-// load returns the names that an earlier process has stored.
 func (s *storedNames) load() map[roster.Incarnation]string {
 	if s.dir == "" {
 		return nil

@@ -20,7 +20,6 @@ const (
 	searchShown = 3
 )
 
-// search is the state of the search for members by the configured entries.
 type search struct {
 	finder *discovery.Finder
 
@@ -28,7 +27,6 @@ type search struct {
 	noAnswer map[string]error // addresses without an answer in the last round
 }
 
-// failed reports whether an address did not answer in the last round.
 func (s *search) failed(addr string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -59,7 +57,6 @@ func (s *search) unresolved(least time.Duration) (out []string) {
 	return out
 }
 
-// listed lists the first texts, and counts the others.
 func listed(all []string) string {
 	more := ""
 	if n := len(all) - searchShown; n > 0 {

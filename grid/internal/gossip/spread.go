@@ -29,7 +29,6 @@ const (
 	pingsAwaited = 500 * time.Millisecond
 )
 
-// spread passes news on until ctx ends.
 func (g *Gossip) spread(ctx context.Context) {
 	var pings sync.WaitGroup
 	defer awaitPings(&pings)

@@ -53,7 +53,6 @@ const (
 	probeFailed     = "memberlist: Suspect "
 )
 
-// failedProbe returns the node that failed a probe according to a memberlist log line.
 func failedProbe(line string) (name string, failed bool) {
 	for _, prefix := range []string{probeUnanswered, probeFailed} {
 		if _, rest, found := strings.Cut(line, prefix); found {

@@ -17,13 +17,10 @@ const udpPatience = 3 * time.Second
 // answered over TCP, since it last answered a packet.
 type unansweredUDP struct{ first, last time.Time }
 
-// isBlocked reports whether the packets are lost for longer than by chance.
 func (u unansweredUDP) isBlocked() bool { return u.last.Sub(u.first) >= udpPatience }
 
-// probeByTCP starts memberlist's log line for a peer that answers over TCP alone.
 const probeByTCP = "memberlist: Was able to connect to "
 
-// probedByTCP returns the node that answers over TCP alone according to a memberlist log line.
 func probedByTCP(line string) (name string, found bool) {
 	_, rest, found := strings.Cut(line, probeByTCP)
 	name, _, _ = strings.Cut(rest, " ")
@@ -50,7 +47,6 @@ func (g *Gossip) noteTCPOnly(name string) {
 	}
 }
 
-// noteUDP records that a peer answered a packet.
 func (g *Gossip) noteUDP(inc roster.Incarnation) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

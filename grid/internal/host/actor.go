@@ -50,17 +50,14 @@ func newActor(h *Host, id roster.PartitionID) *actor {
 	return o
 }
 
-// view returns this member's present state.
 func (d *deps) view() partition.View {
 	return partition.View{Roster: d.state.Roster(), Time: d.clock.Now(), Mono: d.clock.Mono(), Ended: d.state.Ended.Load()}
 }
 
-// stampOf returns the stamp of an owner's answers.
 func stampOf(v partition.View) wire.Stamp {
 	return wire.Stamp{Grid: v.Roster.Identity(), Version: v.Roster.Version, Time: v.Bounds().Now}
 }
 
-// run attends to the roster and to time until ctx ends.
 func (o *actor) run(ctx context.Context) {
 	defer o.end()
 	ticker := time.NewTicker(partition.TickEvery)
@@ -83,7 +80,6 @@ func (o *actor) run(ctx context.Context) {
 	}
 }
 
-// end gives up everything that waits.
 func (o *actor) end() {
 	o.mu.Lock()
 	o.over = true

@@ -45,7 +45,6 @@ func (h *Host) ownerOf(name string) (*actor, error) {
 	return h.actorOf(id)
 }
 
-// running returns the actors that were started, by ascending partition.
 func (h *Host) running() []*actor {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -96,7 +95,6 @@ func (h *Host) wake(id roster.PartitionID, p roster.Partition) {
 	}
 }
 
-// answer is a request's result, with its view.
 type answer[T any] struct {
 	value T
 	stamp wire.Stamp

@@ -53,10 +53,10 @@ func (h *Host) create(ctx context.Context, ref attachment.Ref) (wire.SequencerRe
 	if peer == "" {
 		return h.createUnless(ctx, ref, nil)
 	}
-	if h.paces.take(peer, time.Now()) {
+	if h.creates.take(peer, time.Now()) {
 		res, err := h.createUnless(ctx, ref, nil)
 		if err != nil || res.Sequencer.Life != ref.Life { // it was there, or is not
-			h.paces.giveBack(peer, time.Now())
+			h.creates.giveBack(peer, time.Now())
 		}
 		return res, err
 	}
@@ -64,7 +64,7 @@ func (h *Host) create(ctx context.Context, ref attachment.Ref) (wire.SequencerRe
 	if !errors.Is(err, errTurn) {
 		return res, err
 	}
-	if err := h.paces.wait(ctx, peer); err != nil {
+	if err := h.creates.wait(ctx, peer); err != nil {
 		return wire.SequencerResponse{}, err
 	}
 	return h.createUnless(ctx, ref, nil)
@@ -126,7 +126,6 @@ func (h *Host) Attach(ctx context.Context, in wire.AttachRequest) (wire.AttachRe
 	return api.Await(ctx, in, h.startAttach)
 }
 
-// startAttach is Attach without waiting.
 func (h *Host) startAttach(ctx context.Context, in wire.AttachRequest, reply func(wire.AttachResponse, error)) {
 	claim, err := h.attachClaim(ctx, in)
 	if err != nil {
@@ -237,7 +236,6 @@ func (h *Host) Detach(ctx context.Context, in wire.DetachRequest) (wire.Done, er
 	return api.Await(ctx, in, h.startDetach)
 }
 
-// startDetach is Detach without waiting.
 func (h *Host) startDetach(ctx context.Context, in wire.DetachRequest, reply func(wire.Done, error)) {
 	h.startDetachFrom(ctx, in, in.Holder, reply)
 }
@@ -316,7 +314,6 @@ func (h *Host) destroyAtOwner(ctx context.Context, in wire.DestroyRequest) (wire
 	}
 }
 
-// destroyHere ends the life, if this member is the owner.
 func (h *Host) destroyHere(ctx context.Context, in wire.DestroyRequest) (wire.Done, error) {
 	_, _, err := askOwner(ctx, h, in.Name, func(o *partition.Machine, v partition.View, reply func(struct{}, error)) {
 		o.Destroy(v, in.Name, in.Life, nothing(reply))
@@ -325,7 +322,6 @@ func (h *Host) destroyHere(ctx context.Context, in wire.DestroyRequest) (wire.Do
 	return wire.Done{Stamp: h.stamp()}, err
 }
 
-// nothing makes a reply without a value.
 func nothing(reply func(struct{}, error)) func(error) {
 	return func(err error) { reply(struct{}{}, err) }
 }

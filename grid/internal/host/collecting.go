@@ -71,7 +71,6 @@ func (c *collects) of(from roster.MemberID) chan struct{} {
 	return t
 }
 
-// collect reads all pages of a member's stored definitions.
 func (o *actor) collect(ctx context.Context, c partition.Collection) (partition.Definitions, error) {
 	var out partition.Definitions
 	turn := o.host.collects.of(c.From)
@@ -113,7 +112,6 @@ func (o *actor) collect(ctx context.Context, c partition.Collection) (partition.
 	return out, fmt.Errorf("the disk of %s changes while it is read", c.From)
 }
 
-// collectPage fetches one page from a member at its roster address.
 func (h *Host) collectPage(ctx context.Context, from roster.MemberID,
 	req member.CollectRequest) (res member.CollectResponse, err error) {
 	if from == h.self.Member() {
@@ -128,7 +126,6 @@ func (h *Host) collectPage(ctx context.Context, from roster.MemberID,
 	return res, errNotRunning
 }
 
-// errNotRunning is returned for a member outside the roster.
 var errNotRunning = errors.New("it does not run, or is not in the grid yet")
 
 // Collect returns a page of a partition's definitions stored by this member, after its own replica has

@@ -35,7 +35,6 @@ func (d *deps) awaits() func(update) bool {
 	}
 }
 
-// counts are the running measurements of a host.
 type counts struct {
 	attaches, replications measure.Histogram
 	unacknowledged         unacknowledged
@@ -61,13 +60,11 @@ type unacknowledged struct {
 	since map[update]time.Duration
 }
 
-// update is an update from a partition's owner to a replica.
 type update struct {
 	partition roster.PartitionID
 	to        roster.Incarnation
 }
 
-// sent records that an update is sent, possibly again.
 func (s *unacknowledged) sent(u update, now time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -62,7 +62,6 @@ func (h *Host) CreateFor(ctx context.Context, in wire.CreateRequest) error {
 	}
 }
 
-// createAgain is the time between two tries to find an owner.
 const createAgain = 50 * time.Millisecond
 
 func (d *deps) ownerElsewhere(name string) (owner roster.Member, elsewhere bool) {

@@ -28,10 +28,10 @@ const (
 	newWaits  = 256
 )
 
-// paces are the turns of credentials. Its zero value is ready, for those to create sequencers.
-type paces struct {
-	each, burst time.Duration                              // the time per turn, and the burst; 0: of creates
-	refusal     func(peer partition.Peer, rate int) string // without the remedy; nil: of creates
+// Turns paces requests that cost much, by credential.
+type Turns struct {
+	each, burst time.Duration // the time per turn, and the burst
+	refusal     func(peer partition.Peer, rate int) string
 
 	mu  sync.Mutex // guards the fields below and each pace
 	of  map[partition.Peer]*pace
@@ -39,8 +39,31 @@ type paces struct {
 }
 
 type pace struct {
-	paid  time.Time // up to when its creates use up the rate
+	paid  time.Time // up to when its turns use up the rate
 	waits int
+}
+
+// NewTurns returns turns at a rate per credential, with atOnce in a burst. refusal is its text, without the remedy.
+func NewTurns(rate, atOnce int, refusal func(peer partition.Peer, rate int) string) *Turns {
+	each := time.Second / time.Duration(rate)
+	return &Turns{each: each, burst: time.Duration(atOnce) * each, refusal: refusal, of: map[partition.Peer]*pace{}}
+}
+
+// newCreates returns the turns for new sequencers.
+func newCreates() *Turns {
+	processors := runtime.GOMAXPROCS(0)
+	return NewTurns(newNames*processors, newAtOnce*processors, func(peer partition.Peer, rate int) string {
+		return fmt.Sprintf("%s creates more new sequencers than the %d per second that a member creates for one certificate "+
+			"or token; or have an operator set a quota of calls", peer, rate)
+	})
+}
+
+// Take waits for the next turn of a credential, for newWait at most. Errors match wire.ErrOverloaded.
+func (t *Turns) Take(ctx context.Context, peer partition.Peer) error {
+	if t.take(peer, time.Now()) {
+		return nil
+	}
+	return t.wait(ctx, peer)
 }
 
 // errTurn refuses a new sequencer inside the member, until its caller has a turn.
@@ -59,89 +82,44 @@ func (l *limits) pacedPeer(ctx context.Context, name string) partition.Peer {
 // isPaced reports whether creates of a role are paced. An admin imports all names of a grid.
 func isPaced(r security.Role) bool { return r != security.Member && r != security.Admin }
 
-// newEach returns the time per create.
-func newEach() time.Duration {
-	return time.Second / time.Duration(newNames*runtime.GOMAXPROCS(0))
-}
-
-// one returns the time per turn, and atOnce the burst.
-func (p *paces) one() time.Duration {
-	if p.each > 0 {
-		return p.each
-	}
-	return newEach()
-}
-
-func (p *paces) atOnce() time.Duration {
-	if p.burst > 0 {
-		return p.burst
-	}
-	return newEach() * time.Duration(newAtOnce*runtime.GOMAXPROCS(0))
-}
-
-func (p *paces) refused(peer partition.Peer, rate int) string {
-	if p.refusal != nil {
-		return p.refusal(peer, rate)
-	}
-	return fmt.Sprintf("%s creates more new sequencers than the %d per second that a member creates for one certificate "+
-		"or token; or have an operator set a quota of calls", peer, rate)
-}
-
-// Turns paces requests that make the leader write to the log, by credential.
-type Turns struct{ p paces }
-
-// NewTurns returns turns at a rate per credential, with atOnce in a burst. refusal formats a refusal.
-func NewTurns(rate, atOnce int, refusal func(peer partition.Peer, rate int) string) *Turns {
-	each := time.Second / time.Duration(rate)
-	return &Turns{paces{each: each, burst: time.Duration(atOnce) * each, refusal: refusal}}
-}
-
-// Take waits for the next turn of a credential, for newWait at most. Errors match wire.ErrOverloaded.
-func (t *Turns) Take(ctx context.Context, peer partition.Peer) error {
-	if t.p.take(peer, time.Now()) {
-		return nil
-	}
-	return t.p.wait(ctx, peer)
-}
-
 // take takes the turn of a credential if it is its turn now.
-func (p *paces) take(peer partition.Peer, now time.Time) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	own := p.get(peer, now)
-	if own.waits > 0 || own.paid.Sub(now) >= p.atOnce() {
+func (t *Turns) take(peer partition.Peer, now time.Time) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	own := t.get(peer, now)
+	if own.waits > 0 || own.paid.Sub(now) >= t.burst {
 		return false
 	}
-	own.paid = own.paid.Add(p.one())
+	own.paid = own.paid.Add(t.each)
 	return true
 }
 
 // giveBack returns a turn that was not used.
-func (p *paces) giveBack(peer partition.Peer, now time.Time) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	own := p.get(peer, now)
-	own.paid = own.paid.Add(-p.one())
+func (t *Turns) giveBack(peer partition.Peer, now time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	own := t.get(peer, now)
+	own.paid = own.paid.Add(-t.each)
 }
 
 // wait waits for the next turn. Errors match wire.ErrOverloaded.
-func (p *paces) wait(ctx context.Context, peer partition.Peer) error {
+func (t *Turns) wait(ctx context.Context, peer partition.Peer) error {
 	now := time.Now()
-	p.mu.Lock()
-	own := p.get(peer, now)
-	left := own.paid.Sub(now) - p.atOnce() + p.one()
+	t.mu.Lock()
+	own := t.get(peer, now)
+	left := own.paid.Sub(now) - t.burst + t.each
 	if end, bounded := ctx.Deadline(); left > newWait || own.waits >= newWaits || bounded && left > end.Sub(now) {
-		p.mu.Unlock()
+		t.mu.Unlock()
 		return &wire.LaterError{Of: wire.ErrOverloaded, After: max(left, newWait),
 			Message: fmt.Sprintf("grid: %s; call again in %v",
-				p.refused(peer, int(time.Second/p.one())), max(left, newWait).Round(time.Millisecond))}
+				t.refusal(peer, int(time.Second/t.each)), max(left, newWait).Round(time.Millisecond))}
 	}
-	own.paid = own.paid.Add(p.one())
+	own.paid = own.paid.Add(t.each)
 	own.waits++
-	p.mu.Unlock()
+	t.mu.Unlock()
 	defer func() {
-		p.mu.Lock()
-		defer p.mu.Unlock()
+		t.mu.Lock()
+		defer t.mu.Unlock()
 		own.waits--
 	}()
 	if !signal.Sleep(ctx, left) {
@@ -152,18 +130,15 @@ func (p *paces) wait(ctx context.Context, peer partition.Peer) error {
 
 // get returns a credential's pace. It drops the paces that have recovered their whole burst when the
 // number has doubled since the last sweep. The caller holds mu.
-func (p *paces) get(peer partition.Peer, now time.Time) *pace {
-	if p.of == nil {
-		p.of = map[partition.Peer]*pace{}
-	}
-	own := p.of[peer]
+func (t *Turns) get(peer partition.Peer, now time.Time) *pace {
+	own := t.of[peer]
 	if own == nil {
-		if len(p.of) > 2*p.min+64 {
-			maps.DeleteFunc(p.of, func(_ partition.Peer, c *pace) bool { return c.waits == 0 && c.paid.Before(now) })
-			p.min = len(p.of)
+		if len(t.of) > 2*t.min+64 {
+			maps.DeleteFunc(t.of, func(_ partition.Peer, c *pace) bool { return c.waits == 0 && c.paid.Before(now) })
+			t.min = len(t.of)
 		}
 		own = &pace{}
-		p.of[peer] = own
+		t.of[peer] = own
 	}
 	if own.paid.Before(now) {
 		own.paid = now

@@ -19,7 +19,7 @@ import (
 // and then waits for each. Another one is not concerned.
 func TestPaceOfNewSequencers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var p paces
+		p := newCreates()
 		burst := newAtOnce * runtime.GOMAXPROCS(0)
 		for i := range burst {
 			if !p.take("evil", time.Now()) {
@@ -38,8 +38,8 @@ func TestPaceOfNewSequencers(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if took := time.Since(began); took != 10*newEach() {
-			t.Errorf("ten turns took %v, each is %v", took, newEach())
+		if took := time.Since(began); took != 10*p.each {
+			t.Errorf("ten turns took %v, each is %v", took, p.each)
 		}
 		p.giveBack("evil", time.Now())
 		if !p.take("evil", time.Now()) || p.take("evil", time.Now()) {
@@ -61,7 +61,7 @@ func TestPacedRoles(t *testing.T) {
 // TestPaceRefuses: creates whose turn is too far, or that are too many, are told when to come again.
 func TestPaceRefuses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var p paces
+		p := newCreates()
 		for p.take("evil", time.Now()) {
 		}
 		var all sync.WaitGroup
@@ -85,7 +85,7 @@ func TestPaceRefuses(t *testing.T) {
 			})
 		}
 		all.Wait()
-		if want := min(newWaits, int(newWait/newEach())); served != want || refused != 3*newWaits-want {
+		if want := min(newWaits, int(newWait/p.each)); served != want || refused != 3*newWaits-want {
 			t.Errorf("%d were served and %d refused", served, refused)
 		}
 		if took := time.Since(began); took > newWait {
@@ -102,7 +102,7 @@ func TestPaceRefuses(t *testing.T) {
 
 // TestPacesAreForgotten: those that have their burst again take no memory.
 func TestPacesAreForgotten(t *testing.T) {
-	var p paces
+	p := newCreates()
 	now := time.Now()
 	for i := range 1000 {
 		p.take(partition.Peer(fmt.Sprint(i)), now.Add(time.Duration(i)*time.Minute))

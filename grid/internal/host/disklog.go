@@ -35,10 +35,8 @@ type diskLog struct {
 	warned    time.Duration // by the monotonic clock; 0: not since something was awaited
 }
 
-// tally counts the definitions collected from one disk.
 type tally struct{ partitions, names int }
 
-// awaitedDisk is a disk that could not be read.
 type awaitedDisk struct {
 	since, last time.Duration
 	partitions  map[roster.PartitionID]bool
@@ -79,14 +77,12 @@ func (l *diskLog) noteCollected(from roster.MemberID, id roster.PartitionID, nam
 	return l.begin()
 }
 
-// begin reports whether nothing logs yet. The caller holds mu.
 func (l *diskLog) begin() bool {
 	begin := !l.running
 	l.running = true
 	return begin
 }
 
-// write logs due messages, and reports whether more may follow.
 func (l *diskLog) write(log *slog.Logger, now time.Duration) (more bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -30,7 +30,6 @@ type diskWriter struct {
 	waiting map[roster.PartitionID]diskWrite
 }
 
-// committer is a definitions.Store.
 type committer interface {
 	Commit(grid roster.GridID, writes []definitions.Write) (done int, err error)
 }
@@ -70,7 +69,6 @@ func (d *diskWriter) take() []diskWrite {
 	return writes
 }
 
-// run writes until ctx ends or the disk fails.
 func (d *diskWriter) run(ctx context.Context) {
 	for {
 		select {
@@ -86,8 +84,6 @@ func (d *diskWriter) run(ctx context.Context) {
 	}
 }
 
-// commit writes in as few transactions as possible and reports whether the disk is
-// still good.
 func (d *diskWriter) commit(writes []diskWrite) bool {
 	for len(writes) > 0 {
 		batch := make([]definitions.Write, len(writes))

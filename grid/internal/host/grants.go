@@ -39,7 +39,6 @@ func (g grantCalls) grant(ctx context.Context, in wire.GrantRequest) (wire.Grant
 		func() (wire.GrantResponse, error) { return g.grantHere(ctx, in, token) })
 }
 
-// grantHere serves either request at the owner.
 func (g grantCalls) grantHere(ctx context.Context, in wire.GrantRequest, token wire.GrantToken) (wire.GrantResponse,
 	error) {
 	if in.Grant == "" {
@@ -48,7 +47,6 @@ func (g grantCalls) grantHere(ctx context.Context, in wire.GrantRequest, token w
 	return g.renewHere(ctx, in, token)
 }
 
-// takeHere serves a first request at the owner.
 func (g grantCalls) takeHere(ctx context.Context, in wire.GrantRequest) (wire.GrantResponse, error) {
 	if err := aboutOf(in).Check(); err != nil {
 		return wire.GrantResponse{}, err
@@ -115,7 +113,6 @@ func (g grantCalls) attach(ctx context.Context, in wire.GrantRequest, token wire
 	return g.granted(token, a.Node, a.Grant, a.Stamp)
 }
 
-// granted returns the reply with a grant, and the token for the next request.
 func (g grantCalls) granted(token wire.GrantToken, node sequencer.NodeID, grant attachment.Grant,
 	stamp wire.Stamp) (wire.GrantResponse, error) {
 	window, pace := g.h.state.Roster().Settings.Window, clustertime.Span(0)
@@ -127,7 +124,6 @@ func (g grantCalls) granted(token wire.GrantToken, node sequencer.NodeID, grant 
 	return out, err
 }
 
-// aboutOf returns a generator's description, nil for none.
 func aboutOf(in wire.GrantRequest) *wire.About {
 	if len(in.Labels) == 0 {
 		return nil

@@ -32,7 +32,6 @@ type holder struct {
 	at    time.Duration // of that
 }
 
-// size returns about how much memory a holder takes.
 func (h holder) size(id attachment.HolderID) int {
 	n := holderBytes + len(id) + len(h.addr) + len(h.about.Build)
 	for key, value := range h.about.Labels {
@@ -62,7 +61,6 @@ func (b *holderBook) note(now time.Duration, id attachment.HolderID, h holder) {
 	}
 }
 
-// sweep removes holders that have been silent too long.
 func (b *holderBook) sweep(now time.Duration) {
 	b.swept = now
 	for id, h := range b.holders {

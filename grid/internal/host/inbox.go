@@ -97,7 +97,6 @@ func crash() {
 	}
 }
 
-// tryPut adds a job if there is room, and reports whether.
 func (o *actor) tryPut(j job) bool {
 	select {
 	case o.inbox <- j:
@@ -108,7 +107,6 @@ func (o *actor) tryPut(j job) bool {
 	}
 }
 
-// put adds a job when there is room.
 func (o *actor) put(ctx context.Context, j job) error {
 	select {
 	case o.inbox <- j:

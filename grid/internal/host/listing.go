@@ -124,7 +124,6 @@ func (h *Host) Holders(ctx context.Context, in wire.HoldersRequest) (wire.Holder
 	return out, nil
 }
 
-// useBook records the holders and the use of sequencers at this member.
 type useBook struct {
 	*deps
 	book  holderBook

@@ -63,7 +63,6 @@ func (o *actor) count(v partition.View) {
 	}
 }
 
-// total returns how many sequencers this owner has.
 func (n *names) total() (names int) {
 	n.tables.Range(func(_, value any) bool {
 		if c := value.(*atomic.Pointer[partition.Census]).Load(); c != nil {
@@ -103,7 +102,6 @@ func (n *names) own(quotas ...roster.Quota) memberCount {
 	return own
 }
 
-// begin counts a create that is in progress, until end.
 func (n *names) begin(p spelling.Pattern) (end func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -50,7 +50,6 @@ func (r *refusals) add(kind Refusal) {
 	n.(*atomic.Uint64).Add(1)
 }
 
-// read returns the counts of all kinds.
 func (r *refusals) read() map[Refusal]uint64 {
 	out := map[Refusal]uint64{}
 	for _, kind := range Refusals {
@@ -79,17 +78,16 @@ func peerOf(ctx context.Context) partition.Peer {
 	return partition.Peer("addr:" + site(host))
 }
 
-// limits limits sequencers, logical nodes and calls by the roster's quotas.
 type limits struct {
 	*deps
 	names    names
 	namesMax int
 	rates    rates
-	paces    paces
+	creates  *Turns
 }
 
 func newLimits(d *deps) *limits {
-	return &limits{deps: d, names: names{asking: make(chan struct{}, 1)}, namesMax: NamesMax}
+	return &limits{deps: d, names: names{asking: make(chan struct{}, 1)}, namesMax: NamesMax, creates: newCreates()}
 }
 
 // nodesOf returns how many logical nodes a caller may have of a sequencer.

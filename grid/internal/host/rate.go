@@ -33,7 +33,6 @@ type rates struct {
 	swept   time.Duration
 }
 
-// rateKey is a peer, "" for the shared bucket, and a quota's pattern.
 type rateKey struct {
 	peer partition.Peer
 	row  spelling.Pattern
@@ -69,7 +68,6 @@ func (r *rates) take(now time.Duration, key rateKey, calls int) (wait time.Durat
 	return time.Duration((1 - b.TokensAt(at)) / float64(calls) * float64(time.Second))
 }
 
-// sweep forgets the buckets that are full by now, at most once in bucketsSwept.
 func (r *rates) sweep(now time.Duration) {
 	if now-r.swept < bucketsSwept {
 		return

@@ -15,7 +15,6 @@ import (
 // An owner probes members that do not acknowledge updates, and reports the unreachable ones to the
 // leader: see [leader.Reach]. Nothing runs while updates are acknowledged in time.
 
-// reach drives a [leader.Reach].
 type reach struct {
 	mu      sync.Mutex // guards the fields below; never held while waiting
 	record  *leader.Reach
@@ -38,7 +37,6 @@ func (c *reacher) Unreached() []roster.Incarnation {
 	return c.reach.apart
 }
 
-// sent notes that an update is on its way, and has it looked at when it was not acknowledged for long.
 func (c *reacher) sent(u update, now time.Duration) {
 	c.counts.unacknowledged.sent(u, now)
 	c.reach.mu.Lock()
@@ -107,7 +105,6 @@ func (c *reacher) lookOnce() bool {
 	return more
 }
 
-// leads returns the leader, "" if it is unknown or this member.
 func (c *reacher) leads(r *roster.Roster) roster.Incarnation {
 	m, found := leader.MemberOf(r, leader.ServerID(c.raft.Node().Leader()))
 	if !found || m.Incarnation == c.self {

@@ -81,7 +81,6 @@ func (o *actor) answered(ctx context.Context, d partition.Delivery, began time.D
 	_ = o.put(ctx, o.delivered(d, res, err)) // else the tenure has ended
 }
 
-// acknowledged counts an update that a replica has.
 func (o *actor) acknowledged(d partition.Delivery, began time.Duration, res member.ReplicateResponse) {
 	if !res.Gap && !res.NotYet {
 		o.host.counts.unacknowledged.acknowledged(update{o.id, d.To})
@@ -89,7 +88,6 @@ func (o *actor) acknowledged(d partition.Delivery, began time.Duration, res memb
 	}
 }
 
-// delivered returns the job that delivers a reply to the machine.
 func (o *actor) delivered(d partition.Delivery, res member.ReplicateResponse, err error) job {
 	return job{serve: func(v partition.View) { o.machine.Delivered(v, d, partition.Holds(res), err) }}
 }
@@ -128,7 +126,6 @@ func changes(head member.ReplicateRequest, u partition.Update) member.ReplicateR
 	return head
 }
 
-// callReplica calls another replica at its roster address.
 func (d *deps) callReplica(ctx context.Context, to roster.Incarnation, in member.ReplicateRequest,
 	out *member.ReplicateResponse) error {
 	replica, found := d.state.Roster().Member(to)
@@ -147,7 +144,6 @@ type partial struct {
 	table    partition.TableState
 }
 
-// startReplicate applies an owner's update, without waiting.
 func (h *Host) startReplicate(ctx context.Context, in member.ReplicateRequest,
 	reply func(member.ReplicateResponse, error)) {
 	o, u, err := h.replicated(in)

@@ -17,7 +17,6 @@ type storedReports struct {
 	owners map[roster.Incarnation]*reportsTo
 }
 
-// reportsTo has the pending reports for one owner.
 type reportsTo struct {
 	positions map[roster.PartitionID]backup.Position
 	calls     int // in progress, or about to begin
@@ -90,7 +89,6 @@ func (s *storedReports) drop(to roster.Incarnation) {
 	s.end(to, r)
 }
 
-// end counts a call as over. The caller holds mu.
 func (s *storedReports) end(to roster.Incarnation, r *reportsTo) {
 	if r.calls--; r.calls == 0 && len(r.positions) == 0 {
 		delete(s.owners, to)

@@ -68,7 +68,6 @@ func (s *usage) add(now time.Duration, u wire.Used) {
 	n.weight, n.at = n.weightAt(now)+float64(u.IDs), now
 }
 
-// byWeight returns the names, the most recently used first.
 func (s *usage) byWeight(now time.Duration) []string {
 	weights := make(map[string]float64, len(s.names))
 	for name, n := range s.names {
@@ -79,7 +78,6 @@ func (s *usage) byWeight(now time.Duration) []string {
 	})
 }
 
-// read returns the use of all sequencers, and that of the busiest, those with the most IDs lately first.
 func (s *usage) read(now time.Duration) (all wire.Used, busiest []wire.Used) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -90,32 +88,22 @@ func (s *usage) read(now time.Duration) (all wire.Used, busiest []wire.Used) {
 	return wire.Used{IDs: s.ids, Waits: s.waits}, busiest
 }
 
-func (s *usage) of(name string) wire.Used {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if n := s.names[name]; n != nil {
-		return wire.Used{Name: name, IDs: n.ids, Waits: n.waits}
-	}
-	return wire.Used{Name: name}
-}
-
 // recent returns the use of one name, and about how many IDs per second its holders reported
 // in the last minutes: 0 if they have reported none for quiet, in which a holder that takes
 // IDs reports several times.
 func (s *usage) recent(name string, now, quiet time.Duration) (used wire.Used, rate float64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch n := s.names[name]; {
-	case n == nil:
-		return wire.Used{Name: name}, 0
-	case now-n.at > quiet:
-		return wire.Used{Name: name, IDs: n.ids, Waits: n.waits}, 0
-	default:
-		return wire.Used{Name: name, IDs: n.ids, Waits: n.waits}, n.rate(now)
+	used.Name = name
+	if n := s.names[name]; n != nil {
+		used.IDs, used.Waits = n.ids, n.waits
+		if now-n.at <= quiet {
+			rate = n.rate(now)
+		}
 	}
+	return used, rate
 }
 
-// reportEvery is about the time that the first report of a name covers.
 const reportEvery = 4 * time.Second
 
 // rate returns the IDs per second in the reports, weighted by age: reports of a steady use converge to
@@ -130,7 +118,10 @@ func (u *nameUsage) rate(now time.Duration) float64 {
 func (b *useBook) Usage() (all wire.Used, busiest []wire.Used) { return b.usage.read(b.clock.Mono()) }
 
 // UsageOf returns the reported use of one sequencer.
-func (b *useBook) UsageOf(name string) wire.Used { return b.usage.of(name) }
+func (b *useBook) UsageOf(name string) wire.Used {
+	used, _ := b.usage.recent(name, b.clock.Mono(), 0)
+	return used
+}
 
 // noteUsed adds a holder's report on existing sequencers in partitions owned by this member, so that
 // callers cannot invent names. It does not wait: it omits a report that finds an actor busy.

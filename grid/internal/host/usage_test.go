@@ -20,7 +20,7 @@ func TestUsageAddsUp(t *testing.T) {
 	if want := "{ 1020 3} [{new 20 2} {old 1000 1}]"; fmt.Sprint(all, busiest) != want {
 		t.Errorf("usage %v %v, want %s", all, busiest, want)
 	}
-	if u := s.of("old"); u.IDs != 1000 {
+	if u, _ := s.recent("old", 0, 0); u.IDs != 1000 {
 		t.Errorf("old has %d IDs", u.IDs)
 	}
 }
@@ -30,8 +30,8 @@ func TestUsageAddsUp(t *testing.T) {
 func TestUsageIsBounded(t *testing.T) {
 	var s usage
 	s.add(0, wire.Used{Name: "busy", IDs: math.MaxUint64})
-	if got := s.of("busy").IDs; got != usedMax {
-		t.Errorf("a report counted %d IDs", got)
+	if got, _ := s.recent("busy", 0, 0); got.IDs != usedMax {
+		t.Errorf("a report counted %d IDs", got.IDs)
 	}
 	for i := range 3 * usedNames {
 		s.add(time.Second, wire.Used{Name: fmt.Sprint(i), IDs: 1})
@@ -39,7 +39,7 @@ func TestUsageIsBounded(t *testing.T) {
 	if n := len(s.names); n > usedNames {
 		t.Errorf("%d names are kept", n)
 	}
-	if s.of("busy").IDs == 0 {
+	if got, _ := s.recent("busy", 0, 0); got.IDs == 0 {
 		t.Error("the busiest name was forgotten")
 	}
 	all, busiest := s.read(time.Second)

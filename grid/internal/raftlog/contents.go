@@ -52,14 +52,12 @@ func (s Stores) Check() (c Contents, err error) {
 	return c, nil
 }
 
-// errGap reports that the entry before an index is missing.
 type errGap struct{ before uint64 }
 
 func (e errGap) Error() string { return fmt.Sprintf("the entry before entry %d is missing", e.before) }
 
 func (errGap) Unwrap() error { return boltfile.ErrDamaged }
 
-// each calls take for every entry, in order.
 func (l *Log) each(take func(index uint64, entry *raft.Log) error) error {
 	return l.view("reading the Raft log", func(tx *bolt.Tx) error {
 		return tx.Bucket(raftEntries).ForEach(func(key, value []byte) error {

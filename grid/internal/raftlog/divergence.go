@@ -18,7 +18,6 @@ type divergence struct {
 
 func newDivergence() *divergence { return &divergence{ended: make(chan struct{})} }
 
-// because records a reason; the first one is kept and returned.
 func (d *divergence) because(reason error) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -29,7 +28,6 @@ func (d *divergence) because(reason error) error {
 	return d.reason
 }
 
-// failure returns the reason, nil while the roster is readable.
 func (d *divergence) failure() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -54,7 +54,6 @@ func (l fatalLog) SetUint64(key []byte, value uint64) error {
 	return dieOf(l.Log.SetUint64(key, value))
 }
 
-// dieOf ends the goroutine over an error.
 func dieOf(err error) error {
 	if err != nil {
 		runtime.Goexit()

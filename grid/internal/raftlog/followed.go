@@ -91,14 +91,12 @@ func (f *followed) install(i follow.Image) {
 	}
 }
 
-// log returns the log's roster, which snapshots have.
 func (f *followed) log() *roster.Roster {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.follower.Log().Roster
 }
 
-// end has nothing count that is pushed from now on.
 func (f *followed) end() {
 	if f == nil {
 		return
@@ -184,7 +182,6 @@ func (n *Node) Follow(p Push) (bool, error) {
 	return true, err
 }
 
-// adopt takes over committed commands or a roster.
 func (n *Node) adopt(p Push) (at follow.Position, err error) {
 	at, err = n.followed.push(p.Entries, p.Image, p.Time)
 	if errors.Is(err, follow.ErrGap) { // the leader sends it again, from the position that is returned

@@ -21,7 +21,6 @@ type fsm struct {
 	changed  func(before, after *roster.Roster)
 }
 
-// lastEntry returns a log's last entry, the zero value if there is none.
 func lastEntry(logs raft.LogStore) (last raft.Log, err error) {
 	index, err := logs.LastIndex()
 	if err == nil && index > 0 {

@@ -10,7 +10,6 @@ import (
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
 
-// dropAgain is the pause after a snapshot that failed.
 const dropAgain = time.Second
 
 // An older release rejects entries of a later protocol even if the roster no longer needs them. So

@@ -104,7 +104,6 @@ func openBolt(path string, options *bolt.Options) (file *os.File, db *bolt.DB, e
 	return file, db, err
 }
 
-// discard releases an unusable database's file, and its lock.
 func discard(f *os.File) {
 	durable.Unlock(f)
 	_ = f.Close()
@@ -113,7 +112,6 @@ func discard(f *os.File) {
 // madeByBolt is the transaction of a file that bbolt has made, before the first one of its user.
 const madeByBolt = 1
 
-// prepare creates a new log's buckets, or verifies the content of one, and reads its ID.
 func (l *Log) prepare() error {
 	isNew := false
 	err := boltfile.Guard(func() error {

@@ -35,7 +35,6 @@ type pace struct {
 	rest  *time.Timer // ends with a rest; nil before the first lead
 }
 
-// newPace returns the pace of a node, which is quick, with the timeout of heartbeats that it has.
 func newPace(node *raft.Raft, quick time.Duration, disk *Log) *pace {
 	p := &pace{node: node, quick: quick, disk: disk}
 	if disk != nil {
@@ -96,7 +95,6 @@ func (p *pace) quicken() {
 	p.set(p.quick)
 }
 
-// slacken begins a rest.
 func (p *pace) slacken() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

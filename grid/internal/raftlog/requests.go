@@ -45,7 +45,6 @@ func (n *Node) await(start func() raft.Future) error {
 	}
 }
 
-// isBroken reports whether a write has failed.
 func (n *Node) isBroken() bool {
 	select {
 	case <-n.broken:

@@ -44,7 +44,6 @@ func withChecksum(key, value []byte) []byte {
 	return binary.BigEndian.AppendUint32(out, checksum(key, value))
 }
 
-// checked returns the value that withChecksum was given.
 func checked(key, stored []byte) ([]byte, error) {
 	end := len(stored) - checksumSize
 	if end < 0 || binary.BigEndian.Uint32(stored[end:]) != checksum(key, stored[:end]) {
@@ -111,7 +110,6 @@ type editor struct {
 	seal seal
 }
 
-// edit makes a change to a file that has a seal.
 func edit(tx *bolt.Tx, change func(e *editor) error) (err error) {
 	e := &editor{tx: tx}
 	about := tx.Bucket(raftAbout)
@@ -124,7 +122,6 @@ func edit(tx *bolt.Tx, change func(e *editor) error) (err error) {
 	return about.Put(raftSeal, e.seal.encode())
 }
 
-// put stores a value in place of any that is there.
 func (e *editor) put(bucket, key, value []byte) error {
 	b := e.tx.Bucket(bucket)
 	if old := b.Get(key); old != nil {
@@ -153,7 +150,6 @@ func (e *editor) clear(bucket, first, last []byte) error {
 	return nil
 }
 
-// verify reads everything in the file, and returns the log's name.
 func verify(tx *bolt.Tx) (id string, err error) {
 	for _, name := range buckets {
 		if tx.Bucket(name) == nil {

@@ -144,7 +144,6 @@ func (s *Server) Start(grid roster.GridID, bootstrap bool) error {
 	return nil
 }
 
-// open returns the transport of the next node.
 func (s *Server) open(grid roster.GridID, log hclog.Logger) (raft.Transport, error) {
 	if s.cfg.Transport == nil {
 		_, trans := raft.NewInmemTransport("lone")
@@ -153,7 +152,6 @@ func (s *Server) open(grid roster.GridID, log hclog.Logger) (raft.Transport, err
 	return s.cfg.Transport(grid, log, s.refused)
 }
 
-// closeTransport ends a transport that no Raft node has taken over.
 func closeTransport(trans raft.Transport) error {
 	if c, ok := trans.(raft.WithClose); ok {
 		return c.Close()

@@ -24,7 +24,6 @@ const (
 	raftSnapshotMeta = "meta.json"
 )
 
-// snapshotKey is the log's key for the newest completed snapshot.
 var snapshotKey = []byte("newest snapshot")
 
 var ecma = crc64.MakeTable(crc64.ECMA)
@@ -106,7 +105,6 @@ func (s *snapshots) describe(name string) (uint64, error) {
 	return crc64.Checksum(data, ecma), err
 }
 
-// verify reads a recorded snapshot.
 func (s *snapshots) verify(r snapshotRecord) error {
 	if r == (snapshotRecord{}) {
 		return nil

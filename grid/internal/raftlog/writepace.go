@@ -38,7 +38,6 @@ func (w *writePace) note(took time.Duration) {
 	}
 }
 
-// onChange has f called after each change.
 func (w *writePace) onChange(f func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -30,7 +30,6 @@ func Lookup(ctx context.Context, nw Network, addr string, defaultPort int) ([]st
 	return slices.Compact(addrs), nil
 }
 
-// resolve returns a host's addresses, by the network's own names if it has any.
 func resolve(ctx context.Context, nw Network, host string) ([]string, error) {
 	if net.ParseIP(host) != nil {
 		return []string{host}, nil
@@ -65,7 +64,6 @@ func (r Resolver) LookupSRV(ctx context.Context, service, proto, name string) (s
 // datagrams alike.
 const bindAttempts = 16
 
-// listenBoth opens a listener and a socket on the same host and port.
 func listenBoth(nw Network, bind string) (net.Listener, net.PacketConn, error) {
 	host, port, err := net.SplitHostPort(bind)
 	if err != nil {
@@ -114,7 +112,6 @@ func Advertised(ctx context.Context, nw Network, bound, host string) (netip.Addr
 	return netip.AddrPortFrom(ip, at.Port()), nil
 }
 
-// preferredIP is the first IPv4 among addrs, or else the first of any kind.
 func preferredIP(addrs []string) (netip.Addr, error) {
 	var found netip.Addr
 	for _, addr := range addrs {
@@ -136,8 +133,6 @@ func preferredIP(addrs []string) (netip.Addr, error) {
 	return found, nil
 }
 
-// machineIP is the machine's first private address, or else its first public
-// one.
 func machineIP() (netip.Addr, error) {
 	addrs, err := net.InterfaceAddrs()
 	if err != nil {

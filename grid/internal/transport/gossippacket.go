@@ -52,12 +52,10 @@ func checkPacket(b []byte) (news bool, err error) {
 	return news, err
 }
 
-// isNews reports whether a message is about a node, and passed on.
 func isNews(b []byte) bool {
 	return len(b) > 0 && (b[0] == gossipSuspect || b[0] == gossipAlive || b[0] == gossipDead)
 }
 
-// unlabelled returns the part after a label, if there is one.
 func unlabelled(b []byte) ([]byte, error) {
 	if len(b) == 0 || b[0] != gossipLabel {
 		return b, nil
@@ -117,7 +115,6 @@ func checkNumber(b []byte, most uint64) error {
 	return numbers.check(most)
 }
 
-// checkState bounds the number of one node in a stream.
 func checkState(dec *msgpack.Decoder) error {
 	numbers, err := readNumbers(dec)
 	switch {
@@ -129,7 +126,6 @@ func checkState(dec *msgpack.Decoder) error {
 	return numbers.check(aliveMax)
 }
 
-// gossipNumbers are the numbers in a message about a node.
 type gossipNumbers struct {
 	number  uint64
 	accuses bool // the message reports the node as not alive

@@ -87,7 +87,6 @@ func readOpening(r io.Reader) ([]byte, error) {
 	return read.Bytes(), err
 }
 
-// skipLabel returns the first byte after a label.
 func skipLabel(from *bufio.Reader) (byte, error) {
 	n, err := from.ReadByte()
 	if err != nil {

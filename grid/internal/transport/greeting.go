@@ -78,7 +78,6 @@ func appendRelease(b []byte, r roster.Release) []byte {
 	return append(b, r.Build...)
 }
 
-// readRelease takes exactly one release off r.
 func readRelease(r io.Reader) (roster.Release, error) {
 	var head [3]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {

@@ -53,7 +53,6 @@ func GuardRaft(inner *raft.NetworkTransport, refused func(error)) *GuardedRaft {
 	return t
 }
 
-// forward passes requests on until Close.
 func (t *GuardedRaft) forward() {
 	for {
 		select {
@@ -112,7 +111,6 @@ func (t *GuardedRaft) admit(command any) (passed, answer any, err error) {
 	return passed, answer, nil
 }
 
-// leaderOf returns the server that sends entries or a snapshot, "" for other requests.
 func leaderOf(command any) raft.ServerID {
 	switch c := command.(type) {
 	case *raft.AppendEntriesRequest:

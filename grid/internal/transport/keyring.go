@@ -26,7 +26,6 @@ type Keyring struct {
 	current atomic.Pointer[[]ringKey]
 }
 
-// ringKey is a key ready for use.
 type ringKey struct {
 	key  []byte
 	aead cipher.AEAD
@@ -166,7 +165,6 @@ func (k *Keyring) open(b, bound []byte) ([]byte, error) {
 	return nil, errNotOpened
 }
 
-// openPacket returns the content of a datagram of a grid.
 func (k *Keyring) openPacket(b []byte, label string) ([]byte, error) {
 	sealed, found := bytes.CutPrefix(b, labelHeader(label))
 	if !found {

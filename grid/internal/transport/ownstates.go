@@ -100,7 +100,6 @@ func (t *Gossip) ownExchange(ctx context.Context, told []pushNode) ([]pushNode, 
 	return out, nil
 }
 
-// statesRequest returns an exchange of states that brings some nodes.
 func (t *Gossip) statesRequest(told []pushNode) ([]byte, error) {
 	body, err := msgpack.Marshal(pushPullHeader{Nodes: len(told)})
 	for i := 0; err == nil && i < len(told); i++ {
@@ -118,7 +117,6 @@ func (t *Gossip) statesRequest(told []pushNode) ([]byte, error) {
 	return append(labelHeader(t.cfg.Grid), message...), nil
 }
 
-// readStates reads the other half of an exchange of states.
 func (t *Gossip) readStates(r io.Reader) ([]pushNode, error) {
 	r = io.LimitReader(r, gossipStreamMax)
 	if t.cfg.Keys != nil {

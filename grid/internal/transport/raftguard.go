@@ -63,7 +63,6 @@ func (v RaftView) admit(command any) error {
 	return fmt.Errorf("grid: a Raft request of type %T is not expected", command)
 }
 
-// believes returns nil for a plausible term.
 func (v RaftView) believes(term uint64) error {
 	limit := v.term + raftTermStep
 	if v.empty {
@@ -125,7 +124,6 @@ func checkEntries(c *raft.AppendEntriesRequest) error {
 	return nil
 }
 
-// checkEntry refuses an entry that no server of this project writes.
 func checkEntry(entry *raft.Log) error {
 	switch entry.Type {
 	case raft.LogCommand, raft.LogNoop, raft.LogBarrier:

@@ -20,7 +20,6 @@ type raftShape struct {
 	head  []byte // of the next one, as far as it has come
 }
 
-// feed looks at a request's next bytes.
 func (s *raftShape) feed(b []byte) error {
 	if !s.named && len(b) > 0 {
 		s.named, s.open, b = true, 1, b[1:]
@@ -61,7 +60,6 @@ func lengthBytes(c byte) int {
 	return 0
 }
 
-// value consumes a value after its head.
 func (s *raftShape) value() error {
 	s.open--
 	c, n := s.head[0], uint64(0)
@@ -97,7 +95,6 @@ func (s *raftShape) value() error {
 	return nil
 }
 
-// list expects n elements of so many values each.
 func (s *raftShape) list(n uint64, each int) error {
 	if n > RaftListMax {
 		return errRequestTooLong

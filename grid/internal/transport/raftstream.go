@@ -257,7 +257,6 @@ type raftAddr raft.ServerAddress
 func (raftAddr) Network() string  { return "tcp" }
 func (a raftAddr) String() string { return string(a) }
 
-// idleStreams limits the idle streams that Raft keeps per server.
 const idleStreams = 3
 
 // NewRaft sends one request after the other to each server. More at a time

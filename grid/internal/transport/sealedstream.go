@@ -62,7 +62,6 @@ func (e *KeyRefusedError) Error() string {
 // Unwrap returns the cause.
 func (e *KeyRefusedError) Unwrap() error { return e.Cause }
 
-// sealedFrame is a message of a stream.
 type sealedFrame struct {
 	read  []byte // as it was on the stream, with its label
 	plain []byte
@@ -174,7 +173,6 @@ func unopened() []byte {
 	return b
 }
 
-// noteKey records that the member at an address has another key.
 func (t *Gossip) noteKey(refused *KeyRefusedError) {
 	t.mu.Lock()
 	t.noKey = refused
@@ -182,7 +180,6 @@ func (t *Gossip) noteKey(refused *KeyRefusedError) {
 	t.refuse(refused)
 }
 
-// keyAccepted records that the member at an address has the key.
 func (t *Gossip) keyAccepted(addr string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
