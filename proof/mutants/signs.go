@@ -150,5 +150,5 @@ var signMutants = []mutant{
 		"	for range idleStreams {\n", "	for range 0 {\n", []string{"./grid/internal/transport", "-run",
 			"TestVoteIsAskedFor"}},
 	{"create-attach", "an owner that was replaced is waited for", "grid/internal/host/createattach.go",
-		"now.Incarnation != owner.Incarnation {\n				cancel()", "now.Incarnation == \"-\" {\n				cancel()", signTests},
+		"			return now.Incarnation != owner.Incarnation", "			return now.Incarnation == \"-\"", signTests},
 }

@@ -2,7 +2,6 @@ package gossip
 
 import (
 	"cmp"
-	"errors"
 
 	"github.com/snowgrid/snowgrid/grid/internal/refusal"
 	"github.com/snowgrid/snowgrid/grid/internal/transport"
@@ -31,7 +30,10 @@ func (g *Gossip) Hindrance() error {
 	if g == nil || len(g.Peers()) > 1 {
 		return nil
 	}
-	return cmp.Or(g.transport.KeyRefusal(), g.transport.Refusal())
+	if refused := cmp.Or(g.transport.KeyRefusal(), g.transport.Refusal()); refused != nil {
+		return refused
+	}
+	return nil
 }
 
 // Refused returns the refusal by an address that did not answer in the last round of the search, because of
@@ -41,14 +43,10 @@ func (g *Gossip) Refused() error {
 	if g == nil {
 		return nil
 	}
-	if key, is := errors.AsType[*transport.KeyRefusedError](g.transport.KeyRefusal()); is && g.search.failed(key.Addr) {
-		return key
-	}
-	last := g.transport.Refusal()
-	name, isName := errors.AsType[*transport.NameRefusedError](last)
-	release, isRelease := errors.AsType[*transport.ReleaseRefusedError](last)
-	if isName && g.search.failed(name.Addr) || isRelease && g.search.failed(release.Addr) {
-		return last
+	for _, last := range []*transport.RefusedError{g.transport.KeyRefusal(), g.transport.Refusal()} {
+		if last != nil && g.search.failed(last.Addr) {
+			return last
+		}
 	}
 	return nil
 }

@@ -2,7 +2,6 @@ package gossip
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"maps"
 	"math/rand/v2"
@@ -167,17 +166,14 @@ func (g *Gossip) failRefused() {
 	if len(g.Peers()) > 1 {
 		return
 	}
-	if g.keys != nil {
-		if err := g.transport.Refusal(); err != nil {
-			g.cfg.Library.Report(slog.LevelWarn, "gossip greeting refused",
-				"a process that was dialed is not a member of this grid", "error", err.Error())
-		}
-		return
-	}
-	err := g.transport.Refusal()
-	if name, is := errors.AsType[*transport.NameRefusedError](err); is {
-		g.cfg.State.Fail(refusal.Invalid("Name: %v", name))
-	} else if release, is := errors.AsType[*transport.ReleaseRefusedError](err); is {
-		g.cfg.State.Fail(refusal.Invalid("release: %v", release))
+	switch err := g.transport.Refusal(); {
+	case err == nil:
+	case g.keys != nil:
+		g.cfg.Library.Report(slog.LevelWarn, "gossip greeting refused",
+			"a process that was dialed is not a member of this grid", "error", err.Error())
+	case err.By == transport.ByName:
+		g.cfg.State.Fail(refusal.Invalid("Name: %v", err))
+	default:
+		g.cfg.State.Fail(refusal.Invalid("release: %v", err))
 	}
 }

@@ -61,10 +61,10 @@ func (g *Gossip) join(addr string) error {
 	if err == nil {
 		return nil
 	}
-	if name, is := errors.AsType[*transport.NameRefusedError](g.transport.Refusal()); is && name.Addr == addr {
+	if name := g.transport.Refusal(); name != nil && name.By == transport.ByName && name.Addr == addr {
 		return failure.Errorf(wire.ErrForeignGrid, "%w", name)
 	}
-	if key, is := errors.AsType[*transport.KeyRefusedError](g.transport.KeyRefusal()); is && key.Addr == addr {
+	if key := g.transport.KeyRefusal(); key != nil && key.Addr == addr {
 		return key
 	}
 	if strings.Contains(err.Error(), errForeign.Error()) { // memberlist keeps the text alone

@@ -45,7 +45,9 @@ type counts struct {
 func (h *Host) Counts() Counts {
 	out := Counts{
 		Refused: h.counts.refused.read(), Attaches: &h.counts.attaches, Replications: &h.counts.replications,
-		ReplicationLag: h.counts.unacknowledged.oldest(h.clock.Mono(), h.awaits()),
+	}
+	for _, age := range h.counts.unacknowledged.ages(h.clock.Mono(), h.awaits()) {
+		out.ReplicationLag = max(out.ReplicationLag, age)
 	}
 	if h.disk != nil {
 		out.DefinitionWrites = &h.disk.writes
@@ -82,34 +84,18 @@ func (s *unacknowledged) acknowledged(u update) {
 	delete(s.since, u)
 }
 
-// late returns the replicas with an update unacknowledged for limit, and whether any update is
-// unacknowledged. It drops updates that are no longer awaited.
-func (s *unacknowledged) late(now, limit time.Duration, awaited func(update) bool) (late map[roster.Incarnation]bool,
-	waits bool) {
+// ages returns for how long each replica has not acknowledged its oldest update. It drops updates that are no longer
+// awaited.
+func (s *unacknowledged) ages(now time.Duration, awaited func(update) bool) map[roster.Incarnation]time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	late = map[roster.Incarnation]bool{}
-	for u, since := range s.since {
-		if !awaited(u) {
-			delete(s.since, u)
-		} else if now-since >= limit {
-			late[u.to] = true
-		}
-	}
-	return late, len(s.since) > 0
-}
-
-// oldest returns the age of the oldest unacknowledged update, 0 without one. It drops updates that are
-// no longer awaited.
-func (s *unacknowledged) oldest(now time.Duration, awaited func(update) bool) (oldest time.Duration) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	ages := map[roster.Incarnation]time.Duration{}
 	for u, since := range s.since {
 		if !awaited(u) {
 			delete(s.since, u)
 			continue
 		}
-		oldest = max(oldest, now-since)
+		ages[u.to] = max(ages[u.to], now-since)
 	}
-	return oldest
+	return ages
 }

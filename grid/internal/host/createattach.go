@@ -86,17 +86,11 @@ func (h *Host) passOn(ctx context.Context, owner roster.Member, name, path strin
 			id := roster.PartitionOf(name, len(h.state.Roster().Partitions))
 			h.cfg.Awaited(wire.DirectoryRequest{Partition: int(id), NotAt: owner.API, Wait: wire.MaxDirectoryWait}, owner)
 		}
-		for {
-			changed := h.state.Changed()
-			if now, _ := h.ownerElsewhere(name); now.Incarnation != owner.Incarnation {
-				cancel()
-			}
-			select {
-			case <-changed:
-			case <-within.Done():
-				return
-			}
-		}
+		h.until(within, api.ServeTimeout, func() bool {
+			now, _ := h.ownerElsewhere(name)
+			return now.Incarnation != owner.Incarnation
+		})
+		cancel()
 	})
 	defer slow.Stop()
 	err := h.caller.CallWithin(within, api.ServeTimeout, owner.API, owner.Incarnation, path, relayed, out)

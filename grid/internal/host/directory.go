@@ -60,21 +60,28 @@ func (h *Host) awaitMove(ctx context.Context, in wire.DirectoryRequest) error {
 	if h.waiters.Add(1) > waitersMax {
 		return nil
 	}
-	timer := time.NewTimer(in.Wait.Duration())
-	defer timer.Stop()
+	h.until(ctx, in.Wait.Duration(), func() bool {
+		_, moved := ownerNow(h.state.Roster(), in)
+		return moved
+	})
+	return nil
+}
+
+// until waits until ready is true of the member's state, or limit has passed, or ctx or the member ends.
+func (d *deps) until(ctx context.Context, limit time.Duration, ready func() bool) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
 	for {
-		changed := h.state.Changed()
-		if _, moved := ownerNow(h.state.Roster(), in); moved {
-			return nil
+		changed := d.state.Changed()
+		if ready() {
+			return
 		}
 		select {
 		case <-changed:
-		case <-timer.C:
-			return nil
 		case <-ctx.Done():
-			return nil
-		case <-h.ctx.Done():
-			return nil
+			return
+		case <-d.ctx.Done():
+			return
 		}
 	}
 }

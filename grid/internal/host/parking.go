@@ -3,7 +3,6 @@ package host
 import (
 	"context"
 	"sync"
-	"time"
 
 	"github.com/snowgrid/snowgrid/internal/roster"
 	"github.com/snowgrid/snowgrid/partition"
@@ -42,20 +41,5 @@ func (p *parking) enter(bytes int) (leave func(), room bool) {
 // awaitTerm waits until the roster is recent enough to check a term, for no longer than a
 // message is kept.
 func (d *deps) awaitTerm(ctx context.Context, term roster.Term) {
-	changed := d.state.Changed()
-	if partition.Shows(d.state.Roster(), term) {
-		return
-	}
-	timer := time.NewTimer(partition.ParkTime)
-	defer timer.Stop()
-	for !partition.Shows(d.state.Roster(), term) {
-		select {
-		case <-changed:
-			changed = d.state.Changed()
-		case <-timer.C:
-			return
-		case <-ctx.Done():
-			return
-		}
-	}
+	d.until(ctx, partition.ParkTime, func() bool { return partition.Shows(d.state.Roster(), term) })
 }

@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -53,14 +54,16 @@ func (c *reacher) sent(u update, now time.Duration) {
 func (c *reacher) lookLater(ctx context.Context) {
 	for {
 		signal.Sleep(ctx, leader.DoubtAfter)
-		late, waits := c.counts.unacknowledged.late(c.clock.Mono(), leader.DoubtAfter, c.awaits())
-		if len(late) == 0 && waits && ctx.Err() == nil {
+		ages := c.counts.unacknowledged.ages(c.clock.Mono(), c.awaits())
+		late := slices.DeleteFunc(slices.Collect(maps.Keys(ages)),
+			func(of roster.Incarnation) bool { return ages[of] < leader.DoubtAfter })
+		if len(late) == 0 && len(ages) > 0 && ctx.Err() == nil {
 			continue
 		}
 		c.reach.mu.Lock()
 		c.reach.armed = false
 		c.reach.mu.Unlock()
-		for of := range late {
+		for _, of := range late {
 			c.Doubt(of)
 		}
 		return
@@ -87,11 +90,13 @@ func (c *reacher) look() {
 // lookOnce takes a step, and reports whether another one is due.
 func (c *reacher) lookOnce() bool {
 	r, now := c.state.Roster(), c.clock.Mono()
-	late, _ := c.counts.unacknowledged.late(now, leader.DoubtAfter, c.awaits())
+	ages := c.counts.unacknowledged.ages(now, c.awaits())
 	c.reach.mu.Lock()
 	record := c.reach.record
-	for of := range late {
-		record.Doubt(of)
+	for of, age := range ages {
+		if age >= leader.DoubtAfter {
+			record.Doubt(of)
+		}
 	}
 	probe := record.Step(now, r, c.leads(r))
 	more := !record.Idle()

@@ -59,10 +59,9 @@ type Gossip struct {
 
 	largeFrames chan struct{} // a place for each large frame that is being read
 
-	mu      sync.Mutex       // guards the fields below
-	noKey   *KeyRefusedError // the last one, nil if that address has the key now
-	refused error            // a *NameRefusedError or a *ReleaseRefusedError
-	refuser string           // the address that was dialed then
+	mu      sync.Mutex    // guards the fields below
+	noKey   *RefusedError // the last one by key, nil if that address has the key now
+	refused *RefusedError // likewise by name or release
 }
 
 var _ memberlist.NodeAwareTransport = (*Gossip)(nil)

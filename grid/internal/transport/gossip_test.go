@@ -92,8 +92,8 @@ func TestGossipTransportRefusesAnotherGrid(t *testing.T) {
 		a := newGossip(t, n.Host("a"), "A", "a:7946")
 		b := newGossip(t, n.Host("b"), "B", "b:7946")
 		_, err := a.DialTimeout(b.Addr(), 5*time.Second)
-		var refused *transport.NameRefusedError
-		if !errors.As(err, &refused) || *refused != (transport.NameRefusedError{Addr: b.Addr(), Ours: "A", Theirs: "B"}) {
+		var refused *transport.RefusedError
+		if !errors.As(err, &refused) || refused.By != transport.ByName || refused.Addr != b.Addr() {
 			t.Fatalf("dial: %v", err)
 		}
 		want := `grid: a member at ` + b.Addr() +
@@ -101,7 +101,7 @@ func TestGossipTransportRefusesAnotherGrid(t *testing.T) {
 		if refused.Error() != want {
 			t.Errorf("message %q, want %q", refused, want)
 		}
-		if !errors.As(a.Refusal(), &refused) {
+		if a.Refusal() != refused {
 			t.Errorf("Refusal() = %v", a.Refusal())
 		}
 		if b.Refusal() != nil {
@@ -353,9 +353,9 @@ func TestJoinOfAnotherGridIsRemembered(t *testing.T) {
 		if joined != 0 || err == nil {
 			t.Fatalf("joined %d, %v", joined, err)
 		}
-		var refused *transport.NameRefusedError
-		if !errors.As(tr.Refusal(), &refused) || refused.Theirs != "A" {
-			t.Errorf("Refusal() = %v", tr.Refusal())
+		refused := tr.Refusal()
+		if refused == nil || refused.By != transport.ByName || !strings.Contains(refused.Error(), `belongs to grid "A"`) {
+			t.Errorf("Refusal() = %v", refused)
 		}
 		if errors.As(err, &refused) {
 			t.Error("memberlist keeps the error now: Refusal is no longer needed")

@@ -33,31 +33,25 @@ const (
 
 var errNotGreeting = errors.New("grid: the stream does not open with a snowgrid greeting")
 
-// NameRefusedError reports that an address in Join belongs to a grid with another name.
-type NameRefusedError struct {
-	Addr   string // the address that was dialed
-	Ours   string // this member's grid name
-	Theirs string // the grid name of the member at Addr
+// RefusedError reports that the member at an address differs from this one. The report is unauthenticated.
+type RefusedError struct {
+	By   Difference
+	Addr string // the address that was dialed
+	text string
 }
 
-func (e *NameRefusedError) Error() string {
-	return fmt.Sprintf("grid: a member at %s belongs to grid %q, this member is configured for grid %q: set the same "+
-		"Name (--name) or fix Join (--join)",
-		e.Addr, e.Theirs, e.Ours)
-}
+// Error names the address, both sides and the remedy.
+func (e *RefusedError) Error() string { return e.text }
 
-// ReleaseRefusedError reports that the member at an address has no protocol in common with this one.
-type ReleaseRefusedError struct {
-	Addr  string // the address that was dialed
-	Cause error  // names both releases, and the remedy
-}
+// Difference is what two members differ in.
+type Difference int
 
-func (e *ReleaseRefusedError) Error() string {
-	return fmt.Sprintf("grid: the member at %s: %v", e.Addr, e.Cause)
-}
-
-// Unwrap returns the cause.
-func (e *ReleaseRefusedError) Unwrap() error { return e.Cause }
+// The differences of members.
+const (
+	ByName    Difference = iota // of their grids
+	ByRelease                   // they have no protocol in common
+	ByKey                       // of gossip, or only one side has one
+)
 
 // Greeting opens one side of a gossip stream.
 type Greeting struct {
@@ -121,18 +115,16 @@ func readGreeting(r io.Reader) (Greeting, error) {
 }
 
 // Refusal returns the last discovery that an address belongs to another grid, or to a release without
-// a common protocol: a *[NameRefusedError] or a *[ReleaseRefusedError], nil if none did. memberlist's
-// Join flattens errors to text, so callers use this method. A later success at the same address clears
-// it.
-func (t *Gossip) Refusal() error {
+// a common protocol; nil if none did. memberlist's Join flattens errors to text, so callers use this
+// method. A later success at the same address clears it.
+func (t *Gossip) Refusal() *RefusedError {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.refused
 }
 
-// DialTimeout implements memberlist.Transport. The error is a *[NameRefusedError] if a
-// member of another grid answers, and a *[ReleaseRefusedError] if it is one of a release
-// that this one does not work with.
+// DialTimeout implements memberlist.Transport. The error is a *[RefusedError] if a member of another grid
+// answers, or of a release that this one does not work with.
 func (t *Gossip) DialTimeout(addr string, timeout time.Duration) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(t.ctx, timeout)
 	defer cancel()
@@ -171,15 +163,16 @@ func (t *Gossip) judge(addr string, theirs Greeting) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if theirs.Name != t.cfg.Grid {
-		t.refused, t.refuser = &NameRefusedError{Addr: addr, Ours: t.cfg.Grid, Theirs: theirs.Name}, addr
+		t.refused = &RefusedError{ByName, addr, fmt.Sprintf("grid: a member at %s belongs to grid %q, this member is "+
+			"configured for grid %q: set the same Name (--name) or fix Join (--join)", addr, theirs.Name, t.cfg.Grid)}
 		return t.refused
 	}
 	if err := t.cfg.Release.Meets(theirs.Release); err != nil {
-		t.refused, t.refuser = &ReleaseRefusedError{Addr: addr, Cause: err}, addr
+		t.refused = &RefusedError{ByRelease, addr, fmt.Sprintf("grid: the member at %s: %v", addr, err)}
 		return t.refused
 	}
-	if t.refuser == addr {
-		t.refused, t.refuser = nil, ""
+	if t.refused != nil && t.refused.Addr == addr {
+		t.refused = nil
 	}
 	return nil
 }

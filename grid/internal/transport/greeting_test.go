@@ -59,11 +59,11 @@ func TestGreetingOfAnIncompatibleRelease(t *testing.T) {
 			_, err := dialer.DialTimeout(to.Addr(), time.Second)
 			want := "snowgrid v2 (protocols 1 to 2) and snowgrid v4 (protocols 3 to 4) have no protocol in common; upgrade " +
 				"the older one to a release that has protocol 3 first"
-			var refused *transport.ReleaseRefusedError
-			if !errors.As(err, &refused) || refused.Addr != to.Addr() || !strings.HasSuffix(err.Error(), want) {
+			var refused *transport.RefusedError
+			if !errors.As(err, &refused) || refused.By != transport.ByRelease || refused.Addr != to.Addr() || !strings.HasSuffix(err.Error(), want) {
 				t.Errorf("got %v\nwant ... %s", err, want)
 			}
-			if !errors.As(dialer.Refusal(), &refused) {
+			if dialer.Refusal() != refused {
 				t.Errorf("Refusal() = %v", dialer.Refusal())
 			}
 		}

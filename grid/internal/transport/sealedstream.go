@@ -39,28 +39,19 @@ var (
 	errBusy      = errors.New("grid: too many large gossip messages are being read")
 )
 
-// KeyRefusedError reports that the member at an address has another gossip key, or that only one side
-// has a key. The report is unauthenticated.
-type KeyRefusedError struct {
-	Addr  string // the address that was dialed
-	Cause error
-}
-
-func (e *KeyRefusedError) Error() string {
+// refusedByKey returns the error of a dialed member's message that was not opened.
+func refusedByKey(addr string, cause error) *RefusedError {
+	text := "no key of this member opens the messages of the member at %s; give this member the grid's keys " +
+		"(gossip.keys in the security directory)"
 	switch {
-	case errors.Is(e.Cause, errClearText):
-		return fmt.Sprintf("grid: the gossip key differs: the member at %s has none, and this one has; give both the same "+
-			"keys, or none", e.Addr)
-	case errors.Is(e.Cause, errSealed):
-		return fmt.Sprintf("grid: the gossip key differs: the member at %s has one, and this one has none; give this "+
-			"member the grid's keys (gossip.keys in the security directory)", e.Addr)
+	case errors.Is(cause, errClearText):
+		text = "the member at %s has none, and this one has; give both the same keys, or none"
+	case errors.Is(cause, errSealed):
+		text = "the member at %s has one, and this one has none; give this member the grid's keys (gossip.keys in the " +
+			"security directory)"
 	}
-	return fmt.Sprintf("grid: the gossip key differs: no key of this member opens the messages of the member at %s; "+
-		"give this member the grid's keys (gossip.keys in the security directory)", e.Addr)
+	return &RefusedError{ByKey, addr, "grid: the gossip key differs: " + fmt.Sprintf(text, addr)}
 }
-
-// Unwrap returns the cause.
-func (e *KeyRefusedError) Unwrap() error { return e.Cause }
 
 type sealedFrame struct {
 	read  []byte // as it was on the stream, with its label
@@ -152,7 +143,7 @@ func (s *gossipStream) refuse(err error) {
 		return
 	}
 	if s.dialed != "" {
-		s.of.noteKey(&KeyRefusedError{Addr: s.dialed, Cause: err})
+		s.of.noteKey(refusedByKey(s.dialed, err))
 		return
 	}
 	s.of.refuse(fmt.Errorf("%w; a stream from %s", err, s.RemoteAddr()))
@@ -173,7 +164,7 @@ func unopened() []byte {
 	return b
 }
 
-func (t *Gossip) noteKey(refused *KeyRefusedError) {
+func (t *Gossip) noteKey(refused *RefusedError) {
 	t.mu.Lock()
 	t.noKey = refused
 	t.mu.Unlock()
@@ -189,13 +180,9 @@ func (t *Gossip) keyAccepted(addr string) {
 }
 
 // KeyRefusal is the last time that a member which was dialed turned out to have another
-// gossip key: a *[KeyRefusedError], nil if there was none. A later success at the same
-// address clears it.
-func (t *Gossip) KeyRefusal() error {
+// gossip key, nil if there was none. A later success at the same address clears it.
+func (t *Gossip) KeyRefusal() *RefusedError {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.noKey == nil {
-		return nil
-	}
 	return t.noKey
 }
