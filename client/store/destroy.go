@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/snowgrid/snowgrid/internal/attachment"
-	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/internal/record"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -142,28 +141,11 @@ func (rs *recordStore) closeAll(ctx context.Context, d record.Document, made int
 	}
 	records := make([]record.Record, made)
 	return records, rs.each(ctx, made, func(i int) (err error) {
-		records[i], err = rs.closeOne(ctx, d, all[i])
+		f := all[i]
+		if _, _, err := f.Record.Close(d.Life, newNonce()); f.err != nil || err != nil {
+			f = rs.one(ctx, d.Definition.Name(), f.Node) // a listing may be older than the life
+		}
+		records[i], err = rs.alter(ctx, d, f, record.Record.Close)
 		return err
 	})
-}
-
-func (rs *recordStore) closeOne(ctx context.Context, d record.Document, f found) (record.Record, error) {
-	name := d.Definition.Name()
-	if _, _, err := f.Record.Close(d.Life, newNonce()); f.err != nil || err != nil {
-		f = rs.one(ctx, name, f.Node) // a listing may be older than the life
-	}
-	for {
-		if f.err != nil {
-			return record.Record{}, failure.Errorf(f.err, "store: sequencer %q: destroy: %w", name, f.err)
-		}
-		closed, changed, err := f.Record.Close(d.Life, newNonce())
-		if err != nil || !changed {
-			return closed, err
-		}
-		_, err = rs.swap(ctx, rs.recordEntry(name, f.Node, closed, f.revision))
-		if !errors.Is(err, ErrChanged) {
-			return closed, err
-		}
-		f = rs.one(ctx, name, f.Node)
-	}
 }

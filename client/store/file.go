@@ -145,16 +145,16 @@ func (f *File) Load(ctx context.Context, key string) (Entry, error) {
 		return Entry{}, failure.Errorf(sequencer.ErrInvalidConfig, "store: load %.100q: a key of %d bytes; keys have 1 to %d",
 			key, len(key), keyMax)
 	}
-	if err := f.state(ctx); err != nil {
-		return Entry{}, f.failedAt("load", key, err)
-	}
 	name := fileOf(key)
-	e, err := f.read(key, name)
-	if err != nil {
-		return Entry{}, f.failedAt("load", key, err)
+	var e Entry
+	err := f.state(ctx)
+	if err == nil {
+		e, err = f.read(key, name)
 	}
-	// The writer of this state may have been killed before it made the name durable.
-	if err := f.persist(path.Dir(name)); err != nil {
+	if err == nil { // the writer of this state may have been killed before it made the name durable
+		err = f.persist(path.Dir(name))
+	}
+	if err != nil {
 		return Entry{}, f.failedAt("load", key, err)
 	}
 	return e, nil
@@ -187,10 +187,10 @@ func (f *File) Swap(ctx context.Context, e Entry) (Revision, error) {
 		return "", fmt.Errorf("store: swap %q: at revision %q, not %q: %w", e.Key, have.Revision, e.Revision, ErrChanged)
 	}
 	text, revision, err := encodeFile(e)
-	if err != nil {
-		return "", f.failedAt("swap", e.Key, err)
+	if err == nil {
+		err = f.replace(stripe, name, text)
 	}
-	if err := f.replace(stripe, name, text); err != nil {
+	if err != nil {
 		return "", f.failedAt("swap", e.Key, err)
 	}
 	return revision, nil

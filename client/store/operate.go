@@ -112,20 +112,19 @@ func (rs *recordStore) conform(ctx context.Context, d record.Document, before, s
 		return err
 	}
 	if err := rs.each(ctx, len(all), func(i int) error {
-		rule := func(r record.Record) (record.Record, bool, error) {
-			switch {
-			case i >= m.Slots:
-				return r.Retire(d.Life, newNonce())
-			case i >= before:
-				return written(record.Record.Restore)(r, d.Life, newNonce())
-			}
-			return r.Restore(d.Life, newNonce())
+		rule := record.Record.Restore
+		switch {
+		case i >= m.Slots:
+			rule = record.Record.Retire
+		case i >= before:
+			rule = written(rule)
 		}
 		f := all[i]
-		if _, changed, err := rule(f.Record); f.err != nil || err != nil || !changed {
+		if _, changed, err := rule(f.Record, d.Life, newNonce()); f.err != nil || err != nil || !changed {
 			f = rs.one(ctx, name, f.Node) // a listing may be older, and show a state that was changed since
 		}
-		return rs.alter(ctx, name, f, rule)
+		_, err := rs.alter(ctx, d, f, rule)
+		return err
 	}); err != nil {
 		return err
 	}
@@ -142,23 +141,22 @@ func (rs *recordStore) conform(ctx context.Context, d record.Document, before, s
 	return nil
 }
 
-// alter changes a record by a rule, computed again if another holder was faster.
-func (rs *recordStore) alter(ctx context.Context, name string, f found,
-	rule func(record.Record) (record.Record, bool, error)) error {
-	for {
+// alter changes a record by a rule, computed again if another holder was faster. It returns the record after that.
+func (rs *recordStore) alter(ctx context.Context, d record.Document, f found, rule nodeRule) (record.Record, error) {
+	for name := d.Definition.Name(); ; {
 		if f.err != nil {
-			return failure.Errorf(f.err, "sequencer %q: %w", name, f.err)
+			return record.Record{}, failure.Errorf(f.err, "sequencer %q: %w", name, f.err)
 		}
-		next, changed, err := rule(f.Record)
+		next, changed, err := rule(f.Record, d.Life, newNonce())
 		if err != nil {
-			return failure.Errorf(err, "sequencer %q: node %d: %w", name, f.Node, err)
+			return next, failure.Errorf(err, "sequencer %q: node %d: %w", name, f.Node, err)
 		}
 		if !changed {
-			return nil
+			return next, nil
 		}
 		_, err = rs.swap(ctx, rs.recordEntry(name, f.Node, next, f.revision))
 		if !errors.Is(err, ErrChanged) {
-			return err
+			return next, err
 		}
 		f = rs.one(ctx, name, f.Node)
 	}
@@ -203,10 +201,8 @@ func (c *Client) alterNode(ctx context.Context, name string, node sequencer.Node
 		if err := c.checkNode(ctx, d, node); err != nil {
 			return err
 		}
-		return c.alter(ctx, name, c.one(ctx, name, node), func(r record.Record) (record.Record, bool,
-			error) {
-			return written(rule)(r, d.Life, newNonce())
-		})
+		_, err := c.alter(ctx, d, c.one(ctx, name, node), written(rule))
+		return err
 	})
 }
 

@@ -2,12 +2,14 @@ package record
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/snowgrid/snowgrid/internal/attachment"
@@ -56,21 +58,34 @@ type grantBody struct {
 }
 
 // MarshalText returns the state's name.
-func (s State) MarshalText() ([]byte, error) {
-	if int(s) >= len(stateNames) {
-		return nil, fmt.Errorf("record: %v is not a state of a record", s)
-	}
-	return []byte(stateNames[s]), nil
-}
+func (s State) MarshalText() ([]byte, error) { return marshalName(s, stateNames[:], "a record") }
 
 // UnmarshalText reads a state's name.
-func (s *State) UnmarshalText(text []byte) error {
-	i := slices.Index(stateNames[:], string(text))
-	if i < 0 {
-		return fmt.Errorf("record: state %.20q is unknown: give free, held, retired or closed", text)
+func (s *State) UnmarshalText(text []byte) error { return unmarshalName(s, stateNames[:], text) }
+
+func marshalName[S ~uint8](s S, names []string, of string) ([]byte, error) {
+	if int(s) >= len(names) {
+		return nil, fmt.Errorf("record: %v is not a state of %s", s, of)
 	}
-	*s = State(i)
+	return []byte(names[s]), nil
+}
+
+func unmarshalName[S ~uint8](s *S, names []string, text []byte) error {
+	i := slices.Index(names, string(text))
+	if i < 0 {
+		return fmt.Errorf("record: state %.20q is unknown: give one of %s", text, strings.Join(names, ", "))
+	}
+	*s = S(i)
 	return nil
+}
+
+// encode returns a body as JSON. It panics with the fault that its decoder would report.
+func encode(kind string, body any, fault error) []byte {
+	text, err := json.Marshal(body)
+	if err = cmp.Or(err, fault); err != nil {
+		panic("record: " + kind + " without a body: " + err.Error())
+	}
+	return text
 }
 
 // Encode returns the record's body: JSON with the keys in a fixed order, never empty. Equal records
@@ -81,16 +96,9 @@ func (r Record) Encode() []byte {
 	if known == nil {
 		known = map[sequencer.NodeID]uint64{}
 	}
-	text, err := json.Marshal(body{r.Task, r.Version, r.Timestamp, known, &grantBody{
+	return encode("a record", body{r.Task, r.Version, r.Timestamp, known, &grantBody{
 		r.State, r.Attachment, r.Life, r.From, r.Until, r.Bound, r.LastUsed, r.Graceful, r.Nonce, r.Generation,
-	}})
-	if err == nil {
-		err = r.check()
-	}
-	if err != nil {
-		panic("record: a record without a body: " + err.Error())
-	}
-	return text
+	}}, r.check())
 }
 
 // Meta returns the parts of the body that its metadata repeats.

@@ -1,10 +1,8 @@
 package record
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
-	"slices"
 	"unicode/utf8"
 
 	"github.com/snowgrid/snowgrid/epoch"
@@ -35,22 +33,10 @@ func (p Phase) String() string {
 }
 
 // MarshalText returns the phase's name.
-func (p Phase) MarshalText() ([]byte, error) {
-	if int(p) >= len(phaseNames) {
-		return nil, fmt.Errorf("record: %v is not a state of a sequencer", p)
-	}
-	return []byte(phaseNames[p]), nil
-}
+func (p Phase) MarshalText() ([]byte, error) { return marshalName(p, phaseNames[:], "a sequencer") }
 
 // UnmarshalText reads a phase's name.
-func (p *Phase) UnmarshalText(text []byte) error {
-	i := slices.Index(phaseNames[:], string(text))
-	if i < 0 {
-		return fmt.Errorf("record: state %.20q is unknown: give alive, destroying or destroyed", text)
-	}
-	*p = Phase(i)
-	return nil
-}
+func (p *Phase) UnmarshalText(text []byte) error { return unmarshalName(p, phaseNames[:], text) }
 
 // Document is the record for a sequencer itself: its definition and its life.
 //
@@ -189,17 +175,10 @@ type documentBody struct {
 // Encode returns the document's body. It panics if DecodeDocument would reject the document.
 func (d Document) Encode() []byte {
 	cfg := attachment.ShortConfig(d.Definition)
-	text, err := json.Marshal(documentBody{
+	return encode("a document", documentBody{
 		d.Definition.Name(), cfg.Epoch.UnixMilli(), cfg.Nodes, cfg.Layout, cfg.NodeRange, d.Life, d.Phase, d.Mark,
 		d.Initialized, d.Counted, d.Window, d.Nonce,
-	})
-	if err == nil {
-		err = d.check()
-	}
-	if err != nil {
-		panic("record: a document without a body: " + err.Error())
-	}
-	return text
+	}, d.check())
 }
 
 // DecodeDocument reads a document's body.

@@ -1,7 +1,6 @@
 package record
 
 import (
-	"encoding/json"
 	"fmt"
 	"unicode/utf8"
 
@@ -67,16 +66,7 @@ func (m Marker) Resize(life attachment.Life, slots int, nonce string) (Marker, e
 }
 
 // Encode returns the marker's body.
-func (m Marker) Encode() []byte {
-	text, err := json.Marshal(m)
-	if err == nil {
-		err = m.check()
-	}
-	if err != nil {
-		panic("record: a marker without a body: " + err.Error())
-	}
-	return text
-}
+func (m Marker) Encode() []byte { return encode("a marker", m, m.check()) }
 
 // DecodeMarker reads a marker's body.
 //
