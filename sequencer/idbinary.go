@@ -39,21 +39,23 @@ func (id *ID) UnmarshalBinary(data []byte) error { return id.set(Parse(string(da
 
 // MarshalCBOR returns the ID as a CBOR (RFC 8949) unsigned integer in its shortest form. A negative
 // ID is an error.
-func (id ID) MarshalCBOR() ([]byte, error) {
-	switch v := uint64(id); {
-	case id < 0:
-		return nil, id.check()
-	case v < 24:
-		return []byte{byte(v)}, nil
-	case v < 1<<8:
-		return []byte{24, byte(v)}, nil
-	case v < 1<<16:
-		return binary.BigEndian.AppendUint16([]byte{25}, uint16(v)), nil
-	case v < 1<<32:
-		return binary.BigEndian.AppendUint32([]byte{26}, uint32(v)), nil
-	default:
-		return binary.BigEndian.AppendUint64([]byte{27}, v), nil
+func (id ID) MarshalCBOR() ([]byte, error) { return id.shortest(24, 24) }
+
+// shortest returns the ID in one byte if it is below small; else in 1, 2, 4 or 8 bytes, the highest first, after a
+// code: the given one for one byte, and the next for each next size.
+func (id ID) shortest(small ID, code byte) ([]byte, error) {
+	if err := id.check(); err != nil {
+		return nil, err
 	}
+	if id < small {
+		return []byte{byte(id)}, nil
+	}
+	size := 1
+	for size < 8 && id>>(8*size) > 0 {
+		size, code = 2*size, code+1
+	}
+	b := id.Bytes()
+	return append([]byte{code}, b[8-size:]...), nil
 }
 
 // UnmarshalCBOR reads one CBOR unsigned integer. An error leaves id unchanged.
@@ -71,22 +73,7 @@ func (id *ID) UnmarshalCBOR(data []byte) error {
 
 // MarshalMsgpack returns the ID as a MessagePack integer in its shortest form. A negative ID is an
 // error.
-func (id ID) MarshalMsgpack() ([]byte, error) {
-	switch v := uint64(id); {
-	case id < 0:
-		return nil, id.check()
-	case v < 1<<7:
-		return []byte{byte(v)}, nil
-	case v < 1<<8:
-		return []byte{0xcc, byte(v)}, nil
-	case v < 1<<16:
-		return binary.BigEndian.AppendUint16([]byte{0xcd}, uint16(v)), nil
-	case v < 1<<32:
-		return binary.BigEndian.AppendUint32([]byte{0xce}, uint32(v)), nil
-	default:
-		return binary.BigEndian.AppendUint64([]byte{0xcf}, v), nil
-	}
-}
+func (id ID) MarshalMsgpack() ([]byte, error) { return id.shortest(1<<7, 0xcc) }
 
 // UnmarshalMsgpack reads one MessagePack integer, signed or unsigned, that is not negative. An
 // error leaves id unchanged.

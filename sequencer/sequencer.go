@@ -109,7 +109,7 @@ type tenure struct {
 // loss describes a handle that lost its logical node and has no other yet.
 type loss struct {
 	cause    error         // result of the last attempt to get another; nil before the first
-	replaced chan struct{} // result of the last attempt to get another; nil before the first
+	replaced chan struct{} // closed when another snapshot of the handle has replaced this one
 }
 
 // detachment is the reason why a handle is Detached.
