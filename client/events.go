@@ -8,14 +8,7 @@ import (
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
-// delivering is a Stream that delivers events without a waiting goroutine.
-type delivering interface {
-	// Deliver calls event for each event from now on, and end when the stream ends, unless it was
-	// closed. Neither may block.
-	Deliver(event func(wire.Event), end func())
-}
-
-// listen opens an event stream and handles its events until it breaks or ctx ends.
+// listen opens an event stream. Its events are handled until it breaks or ctx ends.
 func (r *runner) listen(ctx context.Context, s *session.Stream) {
 	ctx, cancel := context.WithCancel(ctx)
 	over := sync.OnceFunc(func() {
@@ -28,31 +21,17 @@ func (r *runner) listen(ctx context.Context, s *session.Stream) {
 			m.Broken(now, s)
 		})
 	})
-	stream, err := r.c.transport.Events(ctx, s.Owner, wire.EventsRequest{Holder: r.c.holder})
-	if err != nil {
+	if r.c.tasks.Begin() != nil {
 		over()
 		return
 	}
-	if by, delivers := stream.(delivering); delivers && r.c.tasks.Begin() == nil {
-		over := sync.OnceFunc(func() {
-			over()
-			r.c.tasks.End()
-		})
-		context.AfterFunc(ctx, func() {
-			_ = stream.Close()
-			over()
-		})
-		by.Deliver(func(e wire.Event) { r.take(s, e) }, over)
-		return
+	ended := func() {
+		over()
+		r.c.tasks.End()
 	}
-	defer over()
-	defer func() { _ = stream.Close() }()
-	for {
-		event, err := stream.Next()
-		if err != nil {
-			return
-		}
-		r.take(s, event)
+	take := func(e wire.Event) { r.take(s, e) }
+	if err := r.c.transport.Events(ctx, s.Owner, wire.EventsRequest{Holder: r.c.holder}, take, ended); err != nil {
+		ended()
 	}
 }
 

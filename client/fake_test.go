@@ -368,30 +368,31 @@ type fakeStream struct {
 }
 
 // Events implements Transport.
-func (f *fake) Events(ctx context.Context, addr string, in wire.EventsRequest) (calls.Stream, error) {
+func (f *fake) Events(ctx context.Context, addr string, in wire.EventsRequest, event func(wire.Event),
+	end func()) error {
 	if err := f.run(ctx, &f.before, addr, wire.PathEvents, in); err != nil {
-		return nil, err
+		return err
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.calls = append(f.calls, made{addr: addr, path: wire.PathEvents, in: in})
 	if f.down[addr] {
-		return nil, errCut
+		return errCut
 	}
-	ctx, end := context.WithCancel(ctx)
-	s := &fakeStream{queue: make(chan wire.Event, 10000), ctx: ctx, end: end}
+	ctx, stop := context.WithCancel(ctx)
+	s := &fakeStream{queue: make(chan wire.Event, 10000), ctx: ctx, end: stop}
 	s.queue <- wire.Event{}
 	f.streams[addr+string(in.Holder)] = s
-	return s, nil
+	go func() {
+		defer end()
+		for {
+			select {
+			case e := <-s.queue:
+				event(e)
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return nil
 }
-
-func (s *fakeStream) Next() (wire.Event, error) {
-	select {
-	case e := <-s.queue:
-		return e, nil
-	case <-s.ctx.Done():
-		return wire.Event{}, s.ctx.Err()
-	}
-}
-
-func (s *fakeStream) Close() error { s.end(); return nil }

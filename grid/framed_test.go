@@ -6,6 +6,15 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/internal/attachment"
 	certificates "github.com/snowgrid/snowgrid/internal/authority"
@@ -19,14 +28,6 @@ import (
 	"github.com/snowgrid/snowgrid/internal/wire/member"
 	"github.com/snowgrid/snowgrid/security"
 	"github.com/snowgrid/snowgrid/sequencer"
-	"io"
-	"net"
-	"net/http"
-	"os"
-	"path/filepath"
-	"strings"
-	"testing"
-	"time"
 )
 
 const upgrade = "GET " + frame.Path + " HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: " + frame.Protocol +
@@ -238,7 +239,7 @@ func TestFramesEndWithTheMember(t *testing.T) {
 	m := startOne(t, func(c *grid.Config) {})
 	h := calls.NewPool(calls.TCP, nil)
 	defer h.Close()
-	stream, err := h.Events(t.Context(), m.Addrs().API, wire.EventsRequest{Holder: "h"})
+	stream, err := overhttp.Pull(t.Context(), h, m.Addrs().API, wire.EventsRequest{Holder: "h"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -327,7 +328,7 @@ func TestFramesFollowCredentials(t *testing.T) {
 	if err := create(byCert, "shipping"); err != nil {
 		t.Error(err)
 	}
-	stream, err := byCert.Events(t.Context(), m.Addrs().API, wire.EventsRequest{Holder: "h"})
+	stream, err := overhttp.Pull(t.Context(), byCert, m.Addrs().API, wire.EventsRequest{Holder: "h"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/snowgrid/snowgrid/internal/clustertime"
 	"github.com/snowgrid/snowgrid/internal/handles"
 	"github.com/snowgrid/snowgrid/internal/record"
+	"github.com/snowgrid/snowgrid/internal/signal"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -154,7 +155,7 @@ func (c *Client) tryTake(ctx context.Context, h *holder, f found, generation str
 	}
 	s := &seat{
 		h: h, id: machine.ID(), node: machine.Node(), machine: machine, looked: c.clock.Mono(),
-		turn: make(chan struct{}, 1), wake: make(chan struct{}, 1), gone: make(chan struct{}),
+		turn: make(chan struct{}, 1), wake: signal.New(), gone: make(chan struct{}),
 	}
 	for try := 1; ; try++ {
 		err = s.drive(ctx)

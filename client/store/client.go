@@ -69,9 +69,8 @@ func open(ctx context.Context, s Store, cfg Config, clock *handles.Clock) (*Clie
 	c := &Client{
 		spans:       tracing.New(cfg.Trace),
 		recordStore: &recordStore{store: s, cfg: cfg, tasks: tasks},
-		registry: &registry{seats: map[attachment.ID]*seat{}, rooms: map[string]*room{}, moved: make(chan struct{}),
-			creates: map[string]error{}},
-		log: cfg.Logger, clock: clock, wall: wallClock{read: cfg.Clock}, releases: handles.NewReleases(tasks),
+		registry:    &registry{seats: map[attachment.ID]*seat{}, rooms: map[string]*room{}, creates: map[string]error{}},
+		log:         cfg.Logger, clock: clock, wall: wallClock{read: cfg.Clock}, releases: handles.NewReleases(tasks),
 	}
 	c.handles = handles.New[*holder](tasks, keeper{c})
 	var before error

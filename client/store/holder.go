@@ -52,12 +52,11 @@ func (h *holder) attach(ctx context.Context, p attachment.Preference) (attachmen
 	c := h.client
 	h.attaching.Add(1)
 	defer h.attaching.Add(-1)
-	r := c.enter(h.name())
-	defer c.exit(h.name())
+	r := c.room(h.name())
 	late := ctx.Err() != nil
 	var before error
 	for try := 1; ; try++ {
-		wake := c.wakeOf(r)
+		wake := r.wake.Wait()
 		s, err := c.take(ctx, h, p)
 		if err == nil {
 			return c.attached(s), nil

@@ -24,14 +24,13 @@ func (c *Client) lost(ctx context.Context, s *seat, cause error) {
 	c.log.Warn("logical node lost; another is being taken", "sequencer", loss.Sequencer, "node", loss.Node, "version",
 		loss.Version, "usable_until", loss.Until, "error", cause)
 	c.report(loss)
-	r := c.enter(s.h.name())
-	defer c.exit(s.h.name())
+	r := c.room(s.h.name())
 	again := c.clock.Mono() + c.cfg.Window/3
 	id := s.id
 	for try := 1; ; try++ {
-		wake := c.wakeOf(r)
+		wake := r.wake.Wait()
 		err := c.replace(ctx, s.h, id) // the first call also waits until a handle that is attaching has s
-		c.announce()
+		c.moved.Send()
 		if id = c.lostIn(control, id); !control.Lost(id) || ctx.Err() != nil {
 			break
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/record"
+	"github.com/snowgrid/snowgrid/internal/signal"
 )
 
 // registry has a client's seats, and the attaches that wait for a node.
@@ -15,7 +16,7 @@ type registry struct {
 	mu    sync.Mutex // never held while waiting
 	seats map[attachment.ID]*seat
 	rooms map[string]*room // waiting attaches and counts, by name
-	moved chan struct{}    // closed when a seat was renewed, lost or replaced
+	moved signal.Broadcast // sent when a seat was renewed, lost or replaced
 	// creates has the last error from each create that tries again, by name.
 	creates map[string]error
 }
@@ -57,13 +58,6 @@ func (g *registry) remove(s *seat) {
 	}
 }
 
-// nextMove returns the channel that is closed at the next renewal, loss or replacement.
-func (g *registry) nextMove() <-chan struct{} {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.moved
-}
-
 // creating records the error from an attempt to create a name; nil ends its creates.
 func (g *registry) creating(name string, err error) {
 	g.mu.Lock()
@@ -75,47 +69,24 @@ func (g *registry) creating(name string, err error) {
 	}
 }
 
-// announce signals a renewal, loss or replacement.
-func (g *registry) announce() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	close(g.moved)
-	g.moved = make(chan struct{})
-}
-
 // room is the waiting list for one name's free nodes.
 type room struct {
-	users int
-	wake  chan struct{} // closed when a record of the name may have become free
+	wake signal.Broadcast // sent when a record of the name may have become free
 	// ahead and corrupt are the numbers of records that the last round left out.
 	ahead, corrupt int
 	behind         time.Duration // see Health
 }
 
-// enter returns a name's room, until exit.
-func (g *registry) enter(name string) *room {
+// room returns a name's room, a new one if there is none.
+func (g *registry) room(name string) *room {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	r := g.rooms[name]
 	if r == nil {
-		r = &room{wake: make(chan struct{})}
+		r = &room{}
 		g.rooms[name] = r
 	}
-	r.users++
 	return r
-}
-
-func (g *registry) exit(name string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.rooms[name].users--
-}
-
-// wakeOf returns the channel that is closed at the next change.
-func (g *registry) wakeOf(r *room) <-chan struct{} {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return r.wake
 }
 
 // count records how many records a round left out.
@@ -142,8 +113,7 @@ func (g *registry) lag(name string, behind time.Duration) (before time.Duration)
 func (g *registry) notify(name string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if r := g.rooms[name]; r != nil && r.users > 0 {
-		close(r.wake)
-		r.wake = make(chan struct{})
+	if r := g.rooms[name]; r != nil {
+		r.wake.Send()
 	}
 }

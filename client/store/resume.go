@@ -24,11 +24,11 @@ func (c *Client) Resume(ctx context.Context) error {
 	}
 	for _, s := range c.allSeats() {
 		if c.isLow(s) {
-			s.poke()
+			s.wake.Send()
 		}
 	}
 	for {
-		moved := c.nextMove()
+		moved := c.moved.Wait()
 		var low *holder
 		for _, s := range c.allSeats() {
 			if c.isLow(s) {

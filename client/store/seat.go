@@ -10,6 +10,7 @@ import (
 
 	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/record"
+	"github.com/snowgrid/snowgrid/internal/signal"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
@@ -20,7 +21,7 @@ type seat struct {
 	node sequencer.NodeID
 
 	turn chan struct{} // has one token: calls for the record run one at a time
-	wake chan struct{} // holds one token to renew the record now
+	wake signal.Signal // to renew the record now
 	gone chan struct{} // closed by stop
 
 	mu      sync.Mutex // never held while waiting
@@ -162,7 +163,7 @@ func (s *seat) keep(ctx context.Context) {
 		}
 		phase, cause := s.machine.Phase(), s.machine.Cause()
 		s.mu.Unlock()
-		c.announce()
+		c.moved.Send()
 		if err != nil {
 			s.h.failed.Store(&err)
 			s.h.control.NotRenewed(s.id, err)
@@ -208,14 +209,6 @@ func (s *seat) sleep(ctx context.Context, d time.Duration) bool {
 		return false
 	}
 	return true
-}
-
-// poke has the record renewed now.
-func (s *seat) poke() {
-	select {
-	case s.wake <- struct{}{}:
-	default:
-	}
 }
 
 // stop ends the use of the attachment permanently (H5).

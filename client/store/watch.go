@@ -43,7 +43,7 @@ func (c *Client) changed(key string) {
 				s.mu.Lock()
 				s.machine.Look()
 				s.mu.Unlock()
-				s.poke()
+				s.wake.Send()
 			}
 		}
 		c.notify(name)

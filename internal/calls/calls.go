@@ -24,14 +24,9 @@ type Transport interface {
 	// Call sends in to path and decodes the reply into out. An error in the reply matches the
 	// sentinel that the member returned.
 	Call(ctx context.Context, addr, path string, in, out any) error
-	// Events opens a holder's event stream; it ends with ctx.
-	Events(ctx context.Context, addr string, in wire.EventsRequest) (Stream, error)
-}
-
-// Stream is an open event stream.
-type Stream interface {
-	Next() (wire.Event, error) // waits for the next event
-	Close() error
+	// Events opens a holder's event stream. event is called for each event, and end once, when the stream
+	// has ended, which it does with ctx at the latest. Neither may wait. After an error neither is called.
+	Events(ctx context.Context, addr string, in wire.EventsRequest, event func(wire.Event), end func()) error
 }
 
 // Pool is the transport to members, in clear text or TLS. It has one connection to a member, which

@@ -229,13 +229,10 @@ func TestNotSnowgrid(t *testing.T) {
 			if _, again := call.Tried(0, "a", err); errors.Is(err, sequencer.ErrInvalidConfig) || !again {
 				t.Errorf("%v is not worth another try", err)
 			}
-			stream, err := h.Events(t.Context(), s.addr, wire.EventsRequest{})
-			if err != nil {
-				return
-			}
-			defer stream.Close()
-			if e, err := stream.Next(); err == nil {
-				t.Errorf("%+v is an event", e)
+			ended := make(chan struct{})
+			if h.Events(t.Context(), s.addr, wire.EventsRequest{}, func(e wire.Event) { t.Errorf("%+v is an event", e) },
+				func() { close(ended) }) == nil {
+				<-ended
 			}
 		})
 	}
@@ -298,30 +295,34 @@ func TestEventStream(t *testing.T) {
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	stream, err := h.Events(ctx, addr, wire.EventsRequest{Holder: "h"})
-	if err != nil {
+	events, over := make(chan wire.Event, 3), make(chan struct{})
+	if err := h.Events(ctx, addr, wire.EventsRequest{Holder: "h"}, func(e wire.Event) { events <- e },
+		func() { close(over) }); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"", "orders"} {
-		if e, err := stream.Next(); err != nil || e.Name != want {
-			t.Errorf("%+v, %v", e, err)
+		if e := <-events; e.Name != want {
+			t.Errorf("%+v, not %q", e, want)
 		}
 	}
-	next := make(chan error)
-	go func() {
-		_, err := stream.Next()
-		next <- err
-	}()
+	select {
+	case <-over:
+		t.Error("the stream ended by itself")
+	default:
+	}
 	cancel()
-	wants(t, <-next, context.Canceled)
-	_ = stream.Close()
+	<-over
 	<-ended
+	if len(events) > 0 {
+		t.Errorf("%+v is an event", <-events)
+	}
 }
 
 // TestRefusedStream: the owner's error arrives.
 func TestRefusedStream(t *testing.T) {
 	e := wire.ErrorOf(sequencer.ErrInvalidConfig, 0)
 	addr, h := serving(t, says(e.Status(), encoded(t, e)))
-	_, err := h.Events(t.Context(), addr, wire.EventsRequest{})
+	never := func() { t.Error("a stream that was refused has ended") }
+	err := h.Events(t.Context(), addr, wire.EventsRequest{}, func(wire.Event) { never() }, never)
 	wants(t, err, sequencer.ErrInvalidConfig)
 }

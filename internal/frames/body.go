@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/signal"
 	"github.com/snowgrid/snowgrid/internal/wire/frame"
 )
 
@@ -20,7 +21,7 @@ type Body struct {
 	left     int64      // bytes that have not arrived
 	asked    bool       // for the rest
 	deadline time.Time
-	arrived  chan struct{} // signals more data; nil until the rest is requested
+	arrived  signal.Signal // sent with more data; nil until the rest is requested
 }
 
 // SetDeadline bounds the wait in Read; zero means no bound.
@@ -62,7 +63,7 @@ func (b *Body) take(p []byte) (n int, ask bool, by time.Time, err error) {
 	}
 	ask = n == 0 && !b.asked
 	if ask {
-		b.asked, b.arrived = true, make(chan struct{}, 1)
+		b.asked, b.arrived = true, signal.New()
 	}
 	return n, ask, b.deadline, nil
 }
@@ -92,10 +93,7 @@ func (b *Body) add(data []byte) error {
 	}
 	b.left -= int64(len(data))
 	b.have = append(b.have, data...)
-	select {
-	case b.arrived <- struct{}{}:
-	default:
-	}
+	b.arrived.Send()
 	return nil
 }
 

@@ -7,17 +7,18 @@ import (
 	"sync"
 	"time"
 
+	"github.com/snowgrid/snowgrid/internal/signal"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/internal/wire/frame"
 )
 
-// Call is a call in progress, or an event stream.
+// Call is a call in progress, or a stream.
 type Call struct {
 	client *Client
 	number uint32
 	by     time.Time     // zero: no deadline
-	more   chan struct{} // holds one when something has arrived; nil if done is called instead
-	goOn   chan struct{} // has an element when the rest of the body may be sent
+	more   signal.Signal // sent when something has arrived; nil if done is called instead
+	goOn   signal.Signal // sent when the rest of the body may be sent; nil if there is none
 	done   func(status int, answer []byte, err error)
 
 	mu     sync.Mutex // guards the fields below
@@ -26,8 +27,8 @@ type Call struct {
 	have   []byte // arrived and not read
 	last   bool   // everything has arrived
 	err    error  // no more will
-	whole  bool   // wakes its reader only for the whole answer
-	sink   *sink  // for a stream that is delivered, not read
+	whole  bool   // wakes its caller only for the whole answer
+	sink   *sink  // of a stream
 }
 
 // errTooLong ends a call if its answer is too long, or is not read in time.
@@ -45,7 +46,7 @@ func (call *Call) fail(err error) {
 	defer call.mu.Unlock()
 	if call.err == nil && !call.last {
 		call.err = err
-		notify(call.more)
+		call.more.Send()
 	}
 }
 
@@ -60,11 +61,11 @@ func because(ctx context.Context, err error) error {
 // exchange waits for the answer, and sends the rest of the body when the member requests it.
 func (call *Call) exchange(ctx context.Context, body []byte) error {
 	for {
+		if ready, err := call.ready(); ready || err != nil {
+			return err
+		}
 		select {
 		case <-call.more:
-			if ready, err := call.ready(); ready || err != nil {
-				return err
-			}
 		case <-call.goOn:
 			if err := call.sendRest(ctx, body); err != nil {
 				return err
@@ -117,13 +118,6 @@ func (call *Call) forget() bool {
 	return ended
 }
 
-func notify(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
-}
-
 func (call *Call) add(h frame.Header, payload []byte) error {
 	call.mu.Lock()
 	defer call.mu.Unlock()
@@ -153,10 +147,11 @@ func (call *Call) add(h frame.Header, payload []byte) error {
 		}
 		return nil
 	case call.sink != nil:
-		return call.delivered()
+		call.delivered()
+		return nil
 	}
 	if call.last || !call.whole || call.err != nil {
-		notify(call.more)
+		call.more.Send()
 	}
 	return nil
 }

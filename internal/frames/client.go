@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/internal/signal"
 	"github.com/snowgrid/snowgrid/internal/wire/frame"
 )
 
@@ -92,19 +93,6 @@ func (c *Client) Start(by time.Time, head frame.Head, body []byte,
 	return true
 }
 
-// Open makes a call with a stream as its answer. The stream ends with ctx, and must be closed.
-func (c *Client) Open(ctx context.Context, head frame.Head, body []byte) (status int, stream *Stream, err error) {
-	call, err := c.begin(ctx, time.Time{}, head, body, false)
-	if err != nil {
-		return 0, nil, err
-	}
-	if err := call.exchange(ctx, body); err != nil {
-		call.forget()
-		return 0, nil, err
-	}
-	return call.status, &Stream{ctx: ctx, call: call}, nil
-}
-
 // begin sends a request.
 func (c *Client) begin(ctx context.Context, by time.Time, head frame.Head, body []byte, whole bool) (*Call, error) {
 	if err := ctx.Err(); err != nil {
@@ -116,9 +104,9 @@ func (c *Client) begin(ctx context.Context, by time.Time, head frame.Head, body 
 	if err != nil {
 		return nil, err
 	}
-	call := &Call{client: c, by: by, more: make(chan struct{}, 1), whole: whole}
+	call := &Call{client: c, by: by, more: signal.New(), whole: whole}
 	if len(body) > frame.Inline {
-		call.goOn = make(chan struct{}, 1)
+		call.goOn = signal.New()
 	}
 	c.add(call)
 	c.late.note(by)
@@ -209,7 +197,7 @@ func (c *Client) failStarted() {
 		call.mu.Lock()
 		if call.sink != nil {
 			call.err = c.link.reason()
-			_ = call.delivered()
+			call.delivered()
 		}
 		call.mu.Unlock()
 	}
@@ -233,9 +221,7 @@ func (c *Client) arrived(h frame.Header, payload []byte) error {
 		return nil // it was given up
 	}
 	if h.Kind == frame.Continue {
-		if call.goOn != nil {
-			notify(call.goOn)
-		}
+		call.goOn.Send()
 		return nil
 	}
 	if call.done != nil && h.Kind == frame.Answer && h.Flags == frame.Last {

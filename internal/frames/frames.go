@@ -5,7 +5,7 @@
 //	caller                                   member
 //	Client.Do    --> queue --> connection --> reader --> Quick, or parked goroutine --> Handler
 //	Client.Start <-- reader <- connection <-- queue <--  Request.Answer, or Writer <---/
-//	Stream.Deliver <- reader <- connection <- queue <--  Request.Push
+//	Client.Open  <-- reader <- connection <- queue <--  Request.Push
 //
 // Frames that are ready together are written together, by a goroutine that ends afterwards. The
 // reader serves a request that needs no wait ([Quick]), and any goroutine may send its answer, or

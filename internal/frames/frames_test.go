@@ -166,18 +166,25 @@ func TestStream(t *testing.T) {
 			<-r.Context().Done()
 			close(ended)
 		})
-		status, stream, err := e.client.Open(t.Context(), frame.Head{}, nil)
+		d := &delivery{}
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		status, _, err := e.client.Open(ctx, frame.Head{}, nil, d.part, d.end)
 		if err != nil || status != 200 {
 			t.Fatal(status, err)
 		}
-		lines := bufio.NewReader(stream)
-		for i := range 2 {
-			if line, err := lines.ReadString('\n'); err != nil || line != fmt.Sprintf("part %d\n", i) {
-				t.Errorf("%q, %v", line, err)
-			}
+		if got := d.seen(); got != "part 0\n 0" {
+			t.Errorf("at first: %q", got)
 		}
-		_ = stream.Close()
+		time.Sleep(2 * silentPeriods * period)
+		if got := d.seen(); got != "part 0\npart 1\n 0" {
+			t.Errorf("later: %q", got)
+		}
+		cancel()
 		<-ended
+		if got := d.seen(); got != "part 0\npart 1\n 1" {
+			t.Errorf("at the end: %q", got)
+		}
 	})
 }
 

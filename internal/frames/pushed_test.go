@@ -44,18 +44,18 @@ func (d *delivery) seen() string {
 }
 
 // pushes is a member whose streams are pushed, with one open stream of a caller.
-func pushes(t *testing.T) (e *ends, r *Request, s *Stream) {
+func pushes(ctx context.Context, t *testing.T) (e *ends, r *Request, d *delivery) {
 	requests := make(chan *Request, 2*StreamsMax)
 	e = quickly(t, func(r *Request) bool {
 		r.Begin(200, []byte("a"))
 		requests <- r
 		return true
 	}, nil)
-	status, s, err := e.connect().Open(t.Context(), frame.Head{}, nil)
-	if err != nil || status != 200 {
+	d = &delivery{}
+	if status, _, err := e.connect().Open(ctx, frame.Head{}, nil, d.part, d.end); err != nil || status != 200 {
 		t.Fatal(status, err)
 	}
-	return e, <-requests, s
+	return e, <-requests, d
 }
 
 // TestPushedStream: the parts that a member pushes are delivered in order, from the first part on, and each
@@ -63,31 +63,30 @@ func pushes(t *testing.T) (e *ends, r *Request, s *Stream) {
 // and that of a part which the caller does not understand.
 func TestPushedStream(t *testing.T) {
 	for how, c := range map[string]struct {
-		end  func(e *ends, r *Request, s *Stream, d *delivery)
+		end  func(e *ends, r *Request, cancel func(), d *delivery)
 		want string
 	}{
-		"by the member":     {func(_ *ends, r *Request, _ *Stream, _ *delivery) { r.End(); r.End() }, "abc 1"},
-		"by the caller":     {func(_ *ends, _ *Request, s *Stream, _ *delivery) { _ = s.Close() }, "abc 0"},
-		"by the connection": {func(e *ends, _ *Request, _ *Stream, _ *delivery) { _ = e.raw.Close() }, "abc 1"},
-		"by a bad part": {func(_ *ends, r *Request, _ *Stream, d *delivery) {
+		"by the member":     {func(_ *ends, r *Request, _ func(), _ *delivery) { r.End(); r.End() }, "abc 1"},
+		"by the caller":     {func(_ *ends, _ *Request, cancel func(), _ *delivery) { cancel() }, "abc 1"},
+		"by the connection": {func(e *ends, _ *Request, _ func(), _ *delivery) { _ = e.raw.Close() }, "abc 1"},
+		"by a bad part": {func(_ *ends, r *Request, _ func(), d *delivery) {
 			d.fail = errors.New("unreadable")
 			r.Push([]byte("d"))
 		}, "abcd 1"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			e, r, s := pushes(t)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			e, r, d := pushes(ctx, t)
 			ended := make(chan error, 1)
 			context.AfterFunc(r.Context(), func() { ended <- r.Context().Err() })
 			r.Push([]byte("b"))
-			synctest.Wait()
-			d := &delivery{}
-			s.Deliver(d.part, d.end)
 			r.Push([]byte("c"))
 			time.Sleep(2 * silentPeriods * period)
 			if got := d.seen(); got != "abc 0" {
 				t.Errorf("%s: before the end: %q", how, got)
 			}
-			c.end(e, r, s, d)
+			c.end(e, r, cancel, d)
 			if got := d.seen(); got != c.want {
 				t.Errorf("%s: %q, want %q", how, got, c.want)
 			}
@@ -102,7 +101,7 @@ func TestPushedStream(t *testing.T) {
 			}
 			// Its place is free: as many streams as a connection may have can be opened.
 			for i := range StreamsMax {
-				if status, _, err := e.client.Open(t.Context(), frame.Head{}, nil); err != nil || status != 200 {
+				if status, _, err := e.client.Open(t.Context(), frame.Head{}, nil, d.part, d.end); err != nil || status != 200 {
 					t.Fatalf("%s: stream %d: %d, %v", how, i, status, err)
 				}
 			}

@@ -3,70 +3,57 @@ package frames
 import (
 	"context"
 	"errors"
-	"io"
+	"net/http"
+	"time"
 
 	"github.com/snowgrid/snowgrid/internal/wire/frame"
 )
 
-// Stream reads an answer as it arrives. One goroutine may read it.
-type Stream struct {
-	ctx  context.Context
-	call *Call
-}
-
-// Read implements io.Reader.
-func (s *Stream) Read(p []byte) (int, error) {
-	for {
-		n, err := s.call.take(p)
-		if n > 0 || err != nil {
-			return n, err
-		}
-		select {
-		case <-s.call.more:
-		case <-s.ctx.Done():
-			return 0, s.ctx.Err()
-		case <-s.call.client.link.done:
-			if n, err := s.call.take(p); n > 0 || err != nil {
-				return n, err
-			}
-			return 0, s.call.client.link.reason()
-		}
-	}
-}
-
-func (call *Call) take(p []byte) (int, error) {
-	call.mu.Lock()
-	defer call.mu.Unlock()
-	n := copy(p, call.have)
-	if call.have = call.have[n:]; len(call.have) == 0 {
-		call.have = nil
-	}
-	switch {
-	case n > 0:
-		return n, nil
-	case call.err != nil:
-		return 0, call.err
-	case call.last:
-		return 0, io.EOF
-	}
-	return 0, nil
-}
-
-// sink takes a stream that is delivered.
+// sink takes an answer that is a stream.
 type sink struct {
-	part func(data []byte) error
-	end  func()
+	part   func(data []byte) error
+	end    func()
+	unbind func() bool // from the context
 }
 
-// Deliver has a stream, from where it was read to, delivered by the goroutine that reads the
-// connection, so that none has to wait for it. part gets the data that arrived, and must not keep it;
-// an error ends the stream. end is called when the stream ends, unless it was closed. Neither may
-// wait, or close the stream.
-func (s *Stream) Deliver(part func(data []byte) error, end func()) {
-	call := s.call
+// Open makes a call whose answer is a stream. With status 200 the goroutine that reads the connection passes the
+// data to part as it arrives, so that no other waits for it; part must not keep it, and an error ends the stream. end
+// is called once, when the stream has ended, which it does with ctx at the latest. Neither may wait. With another
+// status Open returns the whole answer, and calls neither.
+func (c *Client) Open(ctx context.Context, head frame.Head, body []byte, part func(data []byte) error,
+	end func()) (status int, answer []byte, err error) {
+	call, err := c.begin(ctx, time.Time{}, head, body, false)
+	if err != nil {
+		return 0, nil, err
+	}
+	if err := call.exchange(ctx, body); err != nil {
+		call.forget()
+		return 0, nil, err
+	}
+	if call.status == http.StatusOK {
+		call.deliver(ctx, part, end)
+		return call.status, nil, nil
+	}
+	defer call.forget()
+	call.mu.Lock()
+	call.whole = true
+	call.mu.Unlock()
+	if err := call.exchange(ctx, nil); err != nil {
+		return 0, nil, err
+	}
+	return call.status, call.have, nil
+}
+
+// deliver passes a stream on, from its beginning.
+func (call *Call) deliver(ctx context.Context, part func(data []byte) error, end func()) {
 	call.mu.Lock()
 	defer call.mu.Unlock()
-	call.sink = &sink{part, end}
+	call.sink = &sink{part: part, end: end}
+	call.sink.unbind = context.AfterFunc(ctx, func() {
+		if call.forget() {
+			end()
+		}
+	})
 	if have := call.have; len(have) > 0 {
 		call.have = nil
 		call.err = errors.Join(call.err, part(have))
@@ -74,22 +61,16 @@ func (s *Stream) Deliver(part func(data []byte) error, end func()) {
 	if call.client.link.reason() != nil { // the reader may have ended before
 		call.err = errors.Join(call.err, ErrEnded)
 	}
-	_ = call.delivered()
+	call.delivered()
 }
 
 // delivered ends a stream that has ended. call.mu must be held.
-func (call *Call) delivered() error {
+func (call *Call) delivered() {
 	if (call.last || call.err != nil) && call.client.remove(call) {
 		if !call.last {
 			call.client.link.offer(frame.Header{Kind: frame.Cancel, Number: call.number})
 		}
+		call.sink.unbind()
 		go call.sink.end() // it may take locks that are held where part waits for call.mu
 	}
-	return nil
-}
-
-// Close implements io.Closer.
-func (s *Stream) Close() error {
-	s.call.forget()
-	return nil
 }

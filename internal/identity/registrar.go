@@ -13,6 +13,7 @@ import (
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/internal/identity/numbers"
 	"github.com/snowgrid/snowgrid/internal/roster"
+	"github.com/snowgrid/snowgrid/internal/signal"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/security"
 	"github.com/snowgrid/snowgrid/sequencer"
@@ -48,20 +49,20 @@ type Registrar struct {
 	cfg   Config
 	start numbers.Code // this process's code
 	began time.Time
-	nudge chan struct{} // makes Run look at the machine immediately
+	nudge signal.Signal // makes Run look at the machine immediately
 
 	mu      sync.Mutex // guards the fields below; never held while waiting
 	machine machine
-	changed chan struct{} // closed and replaced at each change
+	changed signal.Broadcast
 	fenced  chan struct{} // closed when the machine is fenced
 }
 
 // New returns a registration that has not begun.
 func New(cfg Config) *Registrar {
 	r := &Registrar{
-		cfg: cfg, start: newCode(), began: time.Now(), nudge: make(chan struct{}, 1),
+		cfg: cfg, start: newCode(), began: time.Now(), nudge: signal.New(),
 		machine: machine{set: cfg.Set, newCode: newCode, rand: mrand.N[time.Duration]},
-		changed: make(chan struct{}), fenced: make(chan struct{}),
+		fenced:  make(chan struct{}),
 	}
 	r.machine.begin(cfg.Files)
 	return r
@@ -76,8 +77,6 @@ func newCode() (c numbers.Code) {
 // Run registers the process, and sends signs of life, until ctx ends or a later process has the
 // number.
 func (r *Registrar) Run(ctx context.Context) {
-	timer := time.NewTimer(0)
-	defer timer.Stop()
 	for ctx.Err() == nil {
 		r.mu.Lock()
 		s := r.machine.step(time.Since(r.began))
@@ -86,12 +85,7 @@ func (r *Registrar) Run(ctx context.Context) {
 		case idle:
 			return
 		case wait:
-			timer.Reset(s.at - time.Since(r.began))
-			select {
-			case <-timer.C:
-			case <-r.nudge:
-			case <-ctx.Done():
-			}
+			r.nudge.Wait(ctx, s.at-time.Since(r.began))
 		default:
 			result := r.do(ctx, s)
 			if ctx.Err() == nil {
@@ -129,8 +123,7 @@ func (r *Registrar) log() *slog.Logger {
 
 // signal wakes all waiters after a change. mu must be held.
 func (r *Registrar) signal() {
-	close(r.changed)
-	r.changed = make(chan struct{})
+	r.changed.Send()
 	if r.machine.fenced {
 		select {
 		case <-r.fenced:
@@ -264,9 +257,7 @@ func (r *Registrar) Await(ctx context.Context, patient bool) error {
 		return nil
 	}
 	for {
-		r.mu.Lock()
-		changed := r.changed
-		r.mu.Unlock()
+		changed := r.changed.Wait()
 		_, err := r.Identity()
 		if err == nil || errors.Is(err, sequencer.ErrFenced) || !patient && needsOperator(err) {
 			return err
@@ -307,10 +298,7 @@ func (r *Registrar) Refused(id wire.Identity, err error) {
 	default:
 		return
 	}
-	select {
-	case r.nudge <- struct{}{}:
-	default:
-	}
+	r.nudge.Send()
 }
 
 // Fenced is closed when a later process has registered with the number.

@@ -66,7 +66,7 @@ var quickRequestMutants = []mutant{
 	{"push", "any number of bytes waits for a caller that reads nothing", "internal/frames/frames.go",
 		"!beyond && len(l.out) >= queueMax", "!beyond && len(l.out) < 0", framesTests},
 	{"push", "the end of a connection is not told to a stream that is delivered", "internal/frames/client.go",
-		"			_ = call.delivered()\n", "", framesTests},
+		"			call.delivered()\n", "", framesTests},
 	{"push", "an event stream needs no role", "grid/internal/api/eventpush.go", "row.action, \"\"); err != nil {",
 		"row.action, \"\"); err != nil && q.request.Head.Length == 1 {", frameServerTests},
 	{"push", "a stream has the events of others", "grid/internal/api/eventpush.go", "return event.Name == \"\" || PeerOf",

@@ -3,14 +3,21 @@ package api
 import (
 	"context"
 	"fmt"
+	"testing"
+	"time"
+
 	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/calls"
 	"github.com/snowgrid/snowgrid/internal/calls/overhttp"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/security"
-	"testing"
-	"time"
 )
+
+// pulled is a stream whose events are pulled.
+type pulled interface {
+	Next() (wire.Event, error)
+	Close() error
+}
 
 // TestPushedEvents: an event stream in frames has the events, the end, the errors and the counts
 // that one over HTTP has, and only the one over HTTP has a goroutine.
@@ -23,18 +30,18 @@ func TestPushedEvents(t *testing.T) {
 		defer plain.Close()
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		defer cancel()
-		open := func(in wire.EventsRequest) (calls.Stream, error) {
+		open := func(in wire.EventsRequest) (pulled, error) {
 			if how == "HTTP" {
 				return plain.Events(ctx, in)
 			}
-			return h.Events(ctx, q.addr, in)
+			return overhttp.Pull(ctx, h, q.addr, in)
 		}
 		in := wire.EventsRequest{Holder: "h"}
 		first, err := open(in)
 		if err != nil {
 			t.Fatal(err)
 		}
-		next := func(s calls.Stream) {
+		next := func(s pulled) {
 			e, err := s.Next()
 			said[how] += fmt.Sprint(e.Name, " ", err != nil, "; ")
 		}
@@ -66,9 +73,9 @@ func TestPushedEvents(t *testing.T) {
 			_, err = open(bad)
 			said[how] += fmt.Sprintln(err != nil)
 		}
-		var more []calls.Stream
+		var more []pulled
 		for err = nil; err == nil; {
-			var s calls.Stream
+			var s pulled
 			if s, err = open(wire.EventsRequest{Holder: attachment.HolderID(fmt.Sprint(len(more)))}); err == nil {
 				more = append(more, s)
 			}

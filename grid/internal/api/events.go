@@ -195,8 +195,3 @@ func (s *stream) Next() (wire.Event, error) {
 }
 
 func (s *stream) end() { s.stop() }
-
-func (s *stream) Close() error {
-	s.stop()
-	return nil
-}

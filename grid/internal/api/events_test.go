@@ -116,7 +116,7 @@ func TestEventsBeforeTheStream(t *testing.T) {
 		e := NewEvents()
 		names := func(h attachment.HolderID) (out []string) {
 			s := e.open(t.Context(), h)
-			defer func() { _ = s.Close() }()
+			defer s.end()
 			for event, found := s.take(); found; event, found = s.take() {
 				out = append(out, event.Name)
 			}

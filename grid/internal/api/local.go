@@ -38,9 +38,21 @@ func (t localTransport) Call(ctx context.Context, addr, path string, in, out any
 	return nil
 }
 
-func (t localTransport) Events(ctx context.Context, addr string, in wire.EventsRequest) (calls.Stream, error) {
+func (t localTransport) Events(ctx context.Context, addr string, in wire.EventsRequest, event func(wire.Event),
+	end func()) error {
 	if addr != t.addr {
-		return t.http.Events(ctx, addr, in)
+		return t.http.Events(ctx, addr, in, event, end)
 	}
-	return t.server.events.open(ctx, in.Holder), nil
+	s := t.server.events.open(ctx, in.Holder)
+	go func() {
+		defer end()
+		for {
+			e, err := s.Next()
+			if err != nil {
+				return
+			}
+			event(e)
+		}
+	}()
+	return nil
 }

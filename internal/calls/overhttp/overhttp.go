@@ -68,6 +68,44 @@ func (s *Stream) Next() (wire.Event, error) { return wire.ReadEvent(s.body) }
 // Close ends the stream.
 func (s *Stream) Close() error { return s.body.Close() }
 
+// Pulled is an event stream of a transport.
+type Pulled struct {
+	events chan wire.Event
+	stop   context.CancelFunc
+}
+
+// transport is a calls.Transport.
+type transport interface {
+	Events(ctx context.Context, addr string, in wire.EventsRequest, event func(wire.Event), end func()) error
+}
+
+// Pull opens a holder's event stream at an address.
+func Pull(ctx context.Context, t transport, addr string, in wire.EventsRequest) (*Pulled, error) {
+	ctx, stop := context.WithCancel(ctx)
+	s := &Pulled{events: make(chan wire.Event, 1024), stop: stop}
+	err := t.Events(ctx, addr, in, func(e wire.Event) { s.events <- e }, func() { close(s.events) })
+	if err != nil {
+		stop()
+		return nil, err
+	}
+	return s, nil
+}
+
+// Next waits for the next event.
+func (s *Pulled) Next() (wire.Event, error) {
+	e, open := <-s.events
+	if !open {
+		return e, io.EOF
+	}
+	return e, nil
+}
+
+// Close ends the stream.
+func (s *Pulled) Close() error {
+	s.stop()
+	return nil
+}
+
 // post returns the body of a reply, or the error in it.
 func (c *Client) post(ctx context.Context, head frame.Head, in any) (io.ReadCloser, error) {
 	data, err := wire.Encode(wire.MsgPack, in)
