@@ -53,11 +53,12 @@ var alerts = []struct{ text, sentence string }{
 	{"remote error: tls: unsupported certificate",
 		"the member says that this certificate is not one of a caller: issue one with snowgrid secure issue"},
 	{"remote error: tls: certificate required", "the member asks for a certificate: give --security-dir"},
-	{"tls: protocol version not supported",
-		"the other side speaks no TLS 1.3, which is needed: check that it is a member, and that nothing in between ends TLS"},
-	{"tls: server selected unsupported protocol version",
-		"the other side speaks no TLS 1.3, which is needed: check that it is a member, and that nothing in between ends TLS"},
+	{"tls: protocol version not supported", tooOld},
+	{"tls: server selected unsupported protocol version", tooOld},
 }
+
+const tooOld = "the other side speaks no TLS 1.3, which is needed: check that it is a member, and that nothing in " +
+	"between ends TLS"
 
 const untrusted = "the member does not trust the authority of this certificate: use one that its authority issued " +
 	"(snowgrid secure issue)"

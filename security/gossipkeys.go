@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -55,25 +54,8 @@ func WriteGossipKeys(file string, keys [][]byte) error {
 	for _, key := range keys {
 		text.WriteString(base64.StdEncoding.EncodeToString(key) + "\n")
 	}
-	if err := replaceFile(path, text.String()); err != nil {
+	if err := durable.Replace(path, []byte(text.String()), nil); err != nil {
 		return fmt.Errorf("security: %s is not written: %w", file, err)
 	}
 	return nil
-}
-
-// replaceFile replaces a file's content, as a whole or not at all.
-func replaceFile(path, text string) error {
-	dir := filepath.Dir(path)
-	temp, err := os.CreateTemp(dir, "."+filepath.Base(path)+".*") // with the mode 0600
-	if err != nil {
-		return err
-	}
-	_, err = temp.WriteString(text)
-	if err = errors.Join(err, durable.Sync(temp)); err == nil {
-		err = durable.Rename(temp.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(temp.Name()) // it may have its new name
-	}
-	return err
 }

@@ -134,13 +134,7 @@ func (c *Credentials) verify(m *material, state tls.ConnectionState, dialed bool
 	case !dialed && roots == nil: // Verify would trust the operating system's authorities
 		return Peer{}, time.Time{}, fmt.Errorf("%w: no authority of callers is trusted here", ErrUnauthenticated)
 	default:
-		between := x509.NewCertPool()
-		for _, cert := range state.PeerCertificates[1:] {
-			between.AddCert(cert)
-		}
-		chains, err := leaf.Verify(x509.VerifyOptions{
-			Roots: roots, Intermediates: between, CurrentTime: c.cfg.Time(), KeyUsages: []x509.ExtKeyUsage{usage},
-		})
+		chains, err := verify(state.PeerCertificates, roots, usage, c.cfg.Time())
 		if err != nil {
 			return Peer{}, time.Time{}, fmt.Errorf("%w: %s", ErrUnauthenticated, Explain(err))
 		}
@@ -154,6 +148,18 @@ func (c *Credentials) verify(m *material, state tls.ConnectionState, dialed bool
 		return Peer{}, time.Time{}, err
 	}
 	return p, until, nil
+}
+
+// verify returns the chains of a certificate, the first of a list with those above it.
+func verify(certs []*x509.Certificate, roots *x509.CertPool, usage x509.ExtKeyUsage,
+	now time.Time) ([][]*x509.Certificate, error) {
+	between := x509.NewCertPool()
+	for _, cert := range certs[1:] {
+		between.AddCert(cert)
+	}
+	return certs[0].Verify(x509.VerifyOptions{
+		Roots: roots, Intermediates: between, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{usage},
+	})
 }
 
 // longest returns the end of the chain that stays valid longest.
@@ -177,15 +183,13 @@ func issuerExpiry(own *x509.Certificate, conf *tls.Config, now time.Time) (until
 	if own == nil || conf.RootCAs == nil {
 		return until
 	}
-	between := x509.NewCertPool()
+	certs := []*x509.Certificate{own}
 	for _, der := range conf.Certificates[0].Certificate[1:] {
 		if cert, err := x509.ParseCertificate(der); err == nil {
-			between.AddCert(cert)
+			certs = append(certs, cert)
 		}
 	}
-	chains, err := own.Verify(x509.VerifyOptions{
-		Roots: conf.RootCAs, Intermediates: between, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny},
-	})
+	chains, err := verify(certs, conf.RootCAs, x509.ExtKeyUsageAny, now)
 	if err != nil {
 		return until // it has ended, or was issued by an authority that only others trust
 	}

@@ -2,8 +2,8 @@ package calls
 
 import (
 	"context"
-	"sync"
 
+	"github.com/snowgrid/snowgrid/internal/handles"
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
@@ -37,20 +37,11 @@ var limited = map[string]kind{
 }
 
 // limiter bounds the calls in progress for each key; more wait. The zero value is ready.
-type limiter struct {
-	mu sync.Mutex
-	of map[limitKey]*semaphore
-}
+type limiter struct{ turns handles.Turns[limitKey] }
 
 type limitKey struct {
 	addr string
 	kind kind
-}
-
-// semaphore bounds the calls for one key.
-type semaphore struct {
-	places chan struct{} // has an element for each call in progress
-	users  int           // in progress or waiting; without any the semaphore is dropped
 }
 
 // turn waits until a call may be sent; done ends the call. It fails if ctx ends before.
@@ -59,49 +50,14 @@ func (l *limiter) turn(ctx context.Context, addr, path string) (done func(), err
 	if !waits {
 		return func() {}, nil
 	}
-	end, err := l.enter(ctx, limitKey{addr, k})
+	end, err := l.turns.Take(ctx, limitKey{addr, k}, widths[k])
 	if err != nil || k != destroys {
 		return end, err
 	}
-	also, err := l.enter(ctx, limitKey{addr, decided})
+	also, err := l.turns.Take(ctx, limitKey{addr, decided}, widths[decided])
 	if err != nil {
 		end()
 		return nil, err
 	}
 	return func() { also(); end() }, nil
-}
-
-// enter waits for a place; done gives it back. It fails if ctx ends before.
-func (l *limiter) enter(ctx context.Context, key limitKey) (done func(), err error) {
-	s := l.use(key)
-	select {
-	case s.places <- struct{}{}:
-		return func() { <-s.places; l.leave(key, s) }, nil
-	case <-ctx.Done():
-		l.leave(key, s)
-		return nil, ctx.Err()
-	}
-}
-
-func (l *limiter) use(key limitKey) *semaphore {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	s := l.of[key]
-	if s == nil {
-		if l.of == nil {
-			l.of = map[limitKey]*semaphore{}
-		}
-		s = &semaphore{places: make(chan struct{}, widths[key.kind])}
-		l.of[key] = s
-	}
-	s.users++
-	return s
-}
-
-func (l *limiter) leave(key limitKey, s *semaphore) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if s.users--; s.users == 0 {
-		delete(l.of, key)
-	}
 }

@@ -63,8 +63,8 @@ func TestCallsInProgress(t *testing.T) {
 			t.Errorf("%d gave up, want %d", ended.Load(), most+2)
 		}
 		close(end)
-		if synctest.Wait(); ended.Load() != started || len(l.of) != 0 {
-			t.Errorf("%d of %d ended; %d semaphores are left", ended.Load(), started, len(l.of))
+		if synctest.Wait(); ended.Load() != started || l.turns.Len() != 0 {
+			t.Errorf("%d of %d ended; %d semaphores are left", ended.Load(), started, l.turns.Len())
 		}
 	})
 }

@@ -40,7 +40,7 @@ func (b *Body) Read(p []byte) (int, error) {
 		}
 		if ask {
 			if err := b.exchange.server.send(b.exchange.Done(), frame.Header{Kind: frame.Continue, Number: b.exchange.number},
-				nil, nil); err != nil {
+				nil, nil, nil); err != nil {
 				return 0, err
 			}
 		}
@@ -123,7 +123,7 @@ func (w *Writer) Write(p []byte) (int, error) {
 }
 
 // Flush sends the bytes written so far.
-func (w *Writer) Flush() error { return w.emit(0, func() {}) }
+func (w *Writer) Flush() error { return w.emit(0, nil) }
 
 // end sends the answer's last frame, and frees the request's place.
 func (w *Writer) end() error {
@@ -144,7 +144,7 @@ func (w *Writer) emit(flags uint8, queued func()) error {
 		h.Kind, head = frame.Answer, frame.AppendStatus(make([]byte, 0, 2), w.status)
 	}
 	w.begun = true
-	err := w.exchange.server.sendAnd(w.exchange.Done(), h, head, w.buf, queued)
+	err := w.exchange.server.send(w.exchange.Done(), h, head, w.buf, queued)
 	w.buf = w.buf[:0]
 	return err
 }

@@ -16,7 +16,7 @@ import (
 type Call struct {
 	client *Client
 	number uint32
-	by     time.Time     // zero: no deadline
+	by     time.Time     // of a started call
 	more   signal.Signal // sent when something has arrived; nil if done is called instead
 	goOn   signal.Signal // sent when the rest of the body may be sent; nil if there is none
 	done   func(status int, answer []byte, err error)
@@ -34,19 +34,10 @@ type Call struct {
 // errTooLong ends a call if its answer is too long, or is not read in time.
 var errTooLong = fmt.Errorf("the answer is larger than %d bytes", wire.MaxBody)
 
-// fail ends a call that has no answer.
+// fail ends a started call that has no answer.
 func (call *Call) fail(err error) {
-	if call.done != nil {
-		if call.forget() {
-			call.done(0, nil, err)
-		}
-		return
-	}
-	call.mu.Lock()
-	defer call.mu.Unlock()
-	if call.err == nil && !call.last {
-		call.err = err
-		call.more.Send()
+	if call.forget() {
+		call.done(0, nil, err)
 	}
 }
 
@@ -96,7 +87,7 @@ func (call *Call) ready() (bool, error) {
 func (call *Call) sendRest(ctx context.Context, body []byte) error {
 	for rest := body[min(len(body), frame.Inline):]; len(rest) > 0; {
 		n := min(len(rest), frame.Chunk)
-		err := call.client.link.send(ctx.Done(), frame.Header{Kind: frame.Data, Number: call.number}, nil, rest[:n])
+		err := call.client.link.send(ctx.Done(), frame.Header{Kind: frame.Data, Number: call.number}, nil, rest[:n], nil)
 		if err != nil {
 			return because(ctx, err)
 		}

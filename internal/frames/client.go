@@ -47,14 +47,7 @@ func (c *Client) Done() <-chan struct{} { return c.link.done }
 // Do makes a call and returns its answer. Connection errors match ErrEnded; if ctx ends first, the
 // error matches ctx's.
 func (c *Client) Do(ctx context.Context, head frame.Head, body []byte) (status int, answer []byte, err error) {
-	return c.DoBy(ctx, time.Time{}, head, body)
-}
-
-// DoBy is Do with a deadline, unless that is zero: after it the error matches
-// context.DeadlineExceeded.
-func (c *Client) DoBy(ctx context.Context, by time.Time, head frame.Head, body []byte) (status int, answer []byte,
-	err error) {
-	call, err := c.begin(ctx, by, head, body, true)
+	call, err := c.begin(ctx, head, body, true)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -69,7 +62,7 @@ func (c *Client) DoBy(ctx context.Context, by time.Time, head frame.Head, body [
 const startedMax = StreamsMax * 3 / 8
 
 // Start makes a call with a deadline and does not wait: the goroutine that reads the connection
-// calls done once, with the answer or an error as from DoBy. done must not wait, and must not keep
+// calls done once, with the answer, or an error as from Do, or context.DeadlineExceeded. done must not wait, or keep
 // the answer. Start reports false, and never calls done, if Do has to make the call: the body is
 // long, the connection has ended, or it has too many calls.
 func (c *Client) Start(by time.Time, head frame.Head, body []byte,
@@ -89,12 +82,12 @@ func (c *Client) Start(by time.Time, head frame.Head, body []byte,
 		return false
 	}
 	c.late.note(by)
-	c.link.force(frame.Header{Kind: frame.Request, Number: call.number}, first, body, func() {})
+	c.link.force(frame.Header{Kind: frame.Request, Number: call.number}, first, body, nil)
 	return true
 }
 
 // begin sends a request.
-func (c *Client) begin(ctx context.Context, by time.Time, head frame.Head, body []byte, whole bool) (*Call, error) {
+func (c *Client) begin(ctx context.Context, head frame.Head, body []byte, whole bool) (*Call, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -104,14 +97,13 @@ func (c *Client) begin(ctx context.Context, by time.Time, head frame.Head, body 
 	if err != nil {
 		return nil, err
 	}
-	call := &Call{client: c, by: by, more: signal.New(), whole: whole}
+	call := &Call{client: c, more: signal.New(), whole: whole}
 	if len(body) > frame.Inline {
 		call.goOn = signal.New()
 	}
 	c.add(call)
-	c.late.note(by)
 	err = c.link.send(ctx.Done(), frame.Header{Kind: frame.Request, Number: call.number}, first,
-		body[:min(len(body), frame.Inline)])
+		body[:min(len(body), frame.Inline)], nil)
 	if err != nil {
 		c.remove(call)
 		if err = because(ctx, err); errors.Is(err, ErrEnded) {

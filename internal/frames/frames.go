@@ -127,25 +127,19 @@ func (l *link) reason() error {
 	return l.err
 }
 
-// append adds a frame to the queue. mu must be held.
-func (l *link) append(h frame.Header, head, body []byte) {
+// append adds a frame to the queue. queued, if not nil, is called then, before any part is written; it must not wait.
+// mu must be held.
+func (l *link) append(h frame.Header, head, body []byte, queued func()) {
 	h.Length = uint32(len(head) + len(body))
 	l.out = slices.Grow(l.out, frame.HeaderSize+len(head)+len(body))
 	l.out = append(append(frame.AppendHeader(l.out, h), head...), body...)
+	if queued != nil {
+		queued()
+	}
 }
 
-// offer adds a frame without a payload, without waiting, unless the queue is full.
-func (l *link) offer(h frame.Header) {
-	l.mu.Lock()
-	full := len(l.out) >= queueMax
-	if !full && l.err == nil {
-		l.append(h, nil, nil)
-	}
-	l.mu.Unlock()
-	if !full {
-		l.writer(l.flush)
-	}
-}
+// offer adds a frame without a payload, unless the queue is full.
+func (l *link) offer(h frame.Header) { l.put(h, nil, nil, nil, false) }
 
 func (l *link) hasRoom() bool {
 	l.mu.Lock()
@@ -162,7 +156,7 @@ func (l *link) force(h frame.Header, head, body []byte, queued func()) {
 // push is force for numerous frames: it reports false, and adds nothing, if the queue is full or
 // the connection has ended.
 func (l *link) push(h frame.Header, body []byte) bool {
-	return l.put(h, nil, body, func() {}, false)
+	return l.put(h, nil, body, nil, false)
 }
 
 func (l *link) put(h frame.Header, head, body []byte, queued func(), beyond bool) bool {
@@ -171,8 +165,7 @@ func (l *link) put(h frame.Header, head, body []byte, queued func(), beyond bool
 		l.mu.Unlock()
 		return false
 	}
-	l.append(h, head, body)
-	queued()
+	l.append(h, head, body, queued)
 	due := !l.batch && l.schedule()
 	l.mu.Unlock()
 	if due {
@@ -191,13 +184,7 @@ func (l *link) schedule() (due bool) {
 
 // send adds a frame to the queue when there is room, and has it written. It fails if the
 // connection ends, or stop is closed, before.
-func (l *link) send(stop <-chan struct{}, h frame.Header, head, body []byte) error {
-	return l.sendAnd(stop, h, head, body, func() {})
-}
-
-// sendAnd is send; queued is called when the frame is in the queue, before any part is written. It
-// must not wait.
-func (l *link) sendAnd(stop <-chan struct{}, h frame.Header, head, body []byte, queued func()) error {
+func (l *link) send(stop <-chan struct{}, h frame.Header, head, body []byte, queued func()) error {
 	for {
 		l.mu.Lock()
 		if l.err != nil {
@@ -205,8 +192,7 @@ func (l *link) sendAnd(stop <-chan struct{}, h frame.Header, head, body []byte, 
 			return l.err
 		}
 		if len(l.out) < queueMax {
-			l.append(h, head, body)
-			queued()
+			l.append(h, head, body, queued)
 			due := !l.inline && l.schedule()
 			l.mu.Unlock()
 			switch {
@@ -217,11 +203,7 @@ func (l *link) sendAnd(stop <-chan struct{}, h frame.Header, head, body []byte, 
 			}
 			return nil
 		}
-		if l.room == nil {
-			l.room = make(chan struct{})
-		}
-		room := l.room
-		due := l.schedule()
+		room, due := l.awaited(), l.schedule()
 		l.mu.Unlock()
 		if due {
 			l.writer(l.flush) // the reader may be the waiting one
@@ -301,6 +283,14 @@ func (l *link) endBatch() {
 	}
 }
 
+// awaited returns the channel that is closed when out is taken. mu must be held.
+func (l *link) awaited() <-chan struct{} {
+	if l.room == nil {
+		l.room = make(chan struct{})
+	}
+	return l.room
+}
+
 // awaitRoom waits until the queue has room.
 func (l *link) awaitRoom() {
 	l.mu.Lock()
@@ -308,10 +298,7 @@ func (l *link) awaitRoom() {
 		l.mu.Unlock()
 		return
 	}
-	if l.room == nil {
-		l.room = make(chan struct{})
-	}
-	room := l.room
+	room := l.awaited()
 	l.mu.Unlock()
 	l.endBatch()
 	select {

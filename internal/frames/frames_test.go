@@ -139,7 +139,7 @@ func TestAnswerBeforeTheEnd(t *testing.T) {
 		e := serving(t, false, echo)
 		for range 100 {
 			ctx, cancel := context.WithCancel(t.Context())
-			call, err := e.client.begin(ctx, time.Time{}, frame.Head{}, []byte("a"), true)
+			call, err := e.client.begin(ctx, frame.Head{}, []byte("a"), true)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -243,26 +243,3 @@ func TestStart(t *testing.T) {
 		}
 	})
 }
-
-// TestCallWithDeadline: the call ends then, and the connection lives.
-func TestCallWithDeadline(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		e := serving(t, false, func(w *Writer, r *Request) {
-			if r.Head.Path == "/never" {
-				<-r.Context().Done()
-			}
-			echo(w, r)
-		})
-		began := time.Now()
-		for _, d := range []time.Duration{2 * time.Second, time.Second} {
-			_, _, err := e.client.DoBy(t.Context(), began.Add(d), frame.Head{Path: "/never"}, nil)
-			if took := time.Since(began); !errors.Is(err, context.DeadlineExceeded) || took != max(d, 2*time.Second) {
-				t.Errorf("a call of %v ended after %v: %v", d, took, err)
-			}
-		}
-		if _, answer, err := e.client.DoBy(t.Context(), time.Now().Add(time.Second), frame.Head{}, []byte("a")); err != nil ||
-			string(answer) != "a" {
-			t.Errorf("%q, %v", answer, err)
-		}
-	})
-}

@@ -58,7 +58,7 @@ func (r *Request) Begin(status int, part []byte) {
 	})
 	var head [2]byte
 	x.server.force(frame.Header{Kind: frame.Answer, Number: x.number}, frame.AppendStatus(head[:0], status),
-		part, func() {})
+		part, nil)
 }
 
 // Push adds a part of at most frame.Chunk bytes to the stream opened by Begin. It does not wait: it
@@ -149,7 +149,7 @@ func (s *server) arrived(ctx context.Context, h frame.Header, payload []byte) er
 			x.cancel()
 		}
 	case frame.Ping:
-		return s.send(nil, frame.Header{Kind: frame.Pong}, nil, nil)
+		return s.send(nil, frame.Header{Kind: frame.Pong}, nil, nil, nil)
 	case frame.Pong:
 	default:
 		return fmt.Errorf("%w: kind %d from a caller", frame.ErrMalformed, h.Kind)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"time"
 
 	"github.com/snowgrid/snowgrid/internal/wire/frame"
 )
@@ -22,7 +21,7 @@ type sink struct {
 // status Open returns the whole answer, and calls neither.
 func (c *Client) Open(ctx context.Context, head frame.Head, body []byte, part func(data []byte) error,
 	end func()) (status int, answer []byte, err error) {
-	call, err := c.begin(ctx, time.Time{}, head, body, false)
+	call, err := c.begin(ctx, head, body, false)
 	if err != nil {
 		return 0, nil, err
 	}

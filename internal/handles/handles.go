@@ -8,6 +8,7 @@
 //	Tasks     the client's calls and goroutines
 //	Releases  attachments that are being released
 //	Names     names whose handles serve POST /v1/ids
+//	Turns     who goes on at a time, for each key
 //	Clock     cluster time between two answers
 package handles
 
@@ -28,7 +29,7 @@ import (
 type Registry[S any] struct {
 	tasks  *Tasks
 	keeper Keeper[S]
-	turns  turns
+	turns  Turns[string] // for creates, opens and forgets
 
 	mu      sync.Mutex // never held while waiting, nor while the keeper is called
 	closed  bool
@@ -58,8 +59,7 @@ type Keeper[S any] interface {
 
 // New returns a registry for a client with these tasks.
 func New[S any](tasks *Tasks, keeper Keeper[S]) *Registry[S] {
-	return &Registry[S]{tasks: tasks, keeper: keeper, turns: turns{byName: map[string]*turn{}},
-		byName: map[string]*Entry[S]{}}
+	return &Registry[S]{tasks: tasks, keeper: keeper, byName: map[string]*Entry[S]{}}
 }
 
 // Create returns the handle for a definition's name, and attaches it if Owed. If there is none,
@@ -134,8 +134,8 @@ func (r *Registry[S]) take(ctx context.Context, name string, make func() (*Entry
 	if err := r.tasks.Err(); err != nil {
 		return nil, nil, err
 	}
-	if give, err = r.turns.take(ctx, name); err != nil {
-		return nil, nil, err
+	if give, err = r.turns.Take(ctx, name, 1); err != nil {
+		return nil, nil, failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: another call is creating it: %w", name, err)
 	}
 	if e = r.Live(name); e == nil {
 		if e, err = make(); err != nil {

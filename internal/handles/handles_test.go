@@ -132,7 +132,7 @@ func TestCreatesTakeTurns(t *testing.T) {
 		if len(slices.Compact(handles)) != 1 || f.attached != 2 || time.Since(began) != 2*time.Second {
 			t.Errorf("%d handles, %d attaches, %v", len(slices.Compact(handles)), f.attached, time.Since(began))
 		}
-		if len(f.registry.turns.byName) != 0 {
+		if f.registry.turns.Len() != 0 {
 			t.Error("turns are kept")
 		}
 		f.registry.Close()
@@ -149,11 +149,9 @@ func TestTurnEndsWithItsContext(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		wants(t, f.registry.Forget(ctx, "orders"), context.DeadlineExceeded, sequencer.ErrUnavailable)
-		f.registry.turns.mu.Lock()
-		if len(f.registry.turns.byName) != 1 {
+		if f.registry.turns.Len() != 1 {
 			t.Error("the turn of the create is gone")
 		}
-		f.registry.turns.mu.Unlock()
 		time.Sleep(2 * time.Minute)
 		f.registry.Close()
 	})

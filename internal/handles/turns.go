@@ -3,33 +3,31 @@ package handles
 import (
 	"context"
 	"sync"
-
-	"github.com/snowgrid/snowgrid/internal/failure"
-	"github.com/snowgrid/snowgrid/sequencer"
 )
 
-// turns serialize the creates, opens and forgets for each name.
-type turns struct {
-	mu     sync.Mutex // never held while waiting
-	byName map[string]*turn
+// Turns bounds the callers for each key that go on at a time; more wait. The zero value is ready.
+type Turns[K comparable] struct {
+	mu sync.Mutex // never held while waiting
+	of map[K]*turn
 }
 
-// turn is one name's turn, while a caller has it or waits for it.
+// turn is one key's, while a caller has it or waits for it.
 type turn struct {
-	token chan struct{}
-	users int
+	places chan struct{} // has an element for each caller that goes on
+	users  int
 }
 
-// take waits for a name's turn. The caller must call give at its end. If the turn is free, ctx is
-// ignored.
-//
-// Errors: when ctx ends, an error that matches ctx.Err() and sequencer.ErrUnavailable.
-func (t *turns) take(ctx context.Context, name string) (give func(), err error) {
+// Take waits for one of width places. The caller must call give at its end. If one is free, ctx is ignored; else the
+// error is ctx's.
+func (t *Turns[K]) Take(ctx context.Context, key K, width int) (give func(), err error) {
 	t.mu.Lock()
-	mine := t.byName[name]
+	mine := t.of[key]
 	if mine == nil {
-		mine = &turn{token: make(chan struct{}, 1)}
-		t.byName[name] = mine
+		if t.of == nil {
+			t.of = map[K]*turn{}
+		}
+		mine = &turn{places: make(chan struct{}, width)}
+		t.of[key] = mine
 	}
 	mine.users++
 	t.mu.Unlock()
@@ -37,20 +35,27 @@ func (t *turns) take(ctx context.Context, name string) (give func(), err error) 
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		if mine.users--; mine.users == 0 {
-			delete(t.byName, name)
+			delete(t.of, key)
 		}
 	}
-	give = func() { <-mine.token; leave() }
+	give = func() { <-mine.places; leave() }
 	select {
-	case mine.token <- struct{}{}: // Also if ctx has ended.
+	case mine.places <- struct{}{}: // also if ctx has ended
 		return give, nil
 	default:
 	}
 	select {
-	case mine.token <- struct{}{}:
+	case mine.places <- struct{}{}:
 		return give, nil
 	case <-ctx.Done():
 		leave()
-		return nil, failure.Errorf(sequencer.ErrUnavailable, "sequencer %q: another call is creating it: %w", name, ctx.Err())
+		return nil, ctx.Err()
 	}
+}
+
+// Len returns the number of keys that have callers.
+func (t *Turns[K]) Len() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.of)
 }

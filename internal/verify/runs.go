@@ -2,6 +2,7 @@ package verify
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -72,42 +73,25 @@ func (s *runs) spill() error {
 		_ = os.Remove(file.Name()) // it ends with the process, except on Windows
 		s.file = file
 	}
-	counter := &countingWriter{to: s.file}
 	if s.writer == nil {
-		s.writer = bufio.NewWriterSize(nil, 1<<20)
+		s.writer = bufio.NewWriterSize(s.file, 1<<20)
 	}
-	s.writer.Reset(counter)
 	var last row
 	var buffer [2 * binary.MaxVarintLen64]byte
 	for _, r := range s.pending {
 		n := binary.PutUvarint(buffer[:], r.id-last.id)
 		n += binary.PutVarint(buffer[n:], int64(r.at)-int64(last.at))
-		if _, err := s.writer.Write(buffer[:n]); err != nil {
-			return fmt.Errorf("verify: temporary file: %w; give a directory with more room", err)
-		}
+		_, _ = s.writer.Write(buffer[:n]) // Flush returns its error
 		last = r
 	}
-	if err := s.writer.Flush(); err != nil {
+	err := s.writer.Flush()
+	end, seekErr := s.file.Seek(0, io.SeekCurrent)
+	if err = cmp.Or(err, seekErr); err != nil {
 		return fmt.Errorf("verify: temporary file: %w; give a directory with more room", err)
-	}
-	end := counter.n
-	if n := len(s.ends); n > 0 {
-		end += s.ends[n-1]
 	}
 	s.ends = append(s.ends, end)
 	s.pending = nil
 	return nil
-}
-
-type countingWriter struct {
-	to io.Writer
-	n  int64
-}
-
-func (w *countingWriter) Write(data []byte) (int, error) {
-	n, err := w.to.Write(data)
-	w.n += int64(n)
-	return n, err
 }
 
 // merge calls f with all rows, sorted by ID and then by line.

@@ -70,7 +70,7 @@ func (r *SequencersRequest) Check() error {
 	if r.Busiest && r.Destroyed {
 		return failure.Errorf(ErrBadRequest, "grid: busiest with destroyed: destroyed sequencers issue no IDs; omit one")
 	}
-	return checkPage(&r.Limit)
+	return checkPage(&r.Limit, MaxPage)
 }
 
 // checkRange refuses texts that are longer than any name.
@@ -176,7 +176,7 @@ func (r *HoldersRequest) Check() error {
 	if _, err := sequencer.Define(r.Name, sequencer.Config{}); err != nil {
 		return err
 	}
-	return checkPage(&r.Limit)
+	return checkPage(&r.Limit, MaxPage)
 }
 
 // HoldersResponse is a page with a sequencer's holders.
@@ -204,12 +204,10 @@ type HolderRow struct {
 }
 
 // checkPage rejects a row count out of range, and fills in the default.
-func checkPage(limit *int) error {
-	if *limit < 0 || *limit > MaxPage {
-		return failure.Errorf(ErrBadRequest, "grid: limit %d: give 1 to %d rows, or 0 for %d", *limit, MaxPage, DefaultPage)
+func checkPage(limit *int, most int) error {
+	if *limit < 0 || *limit > most {
+		return failure.Errorf(ErrBadRequest, "grid: limit %d: give 1 to %d rows, or 0 for %d", *limit, most, DefaultPage)
 	}
-	if *limit == 0 {
-		*limit = DefaultPage
-	}
+	*limit = cmp.Or(*limit, DefaultPage)
 	return nil
 }

@@ -47,17 +47,11 @@ func (r *UnusedRequest) Check() error {
 	case r.UnusedFor < 1000 || r.UnusedFor > maxUnusedFor.Milliseconds():
 		return failure.Errorf(ErrBadRequest, "grid: unused_for_ms is %d; give 1000 to %d, such as %d for 30 days",
 			r.UnusedFor, maxUnusedFor.Milliseconds(), (30 * 24 * time.Hour).Milliseconds())
-	case r.Limit < 0 || r.Limit > maxUnusedPage:
-		return failure.Errorf(ErrBadRequest, "grid: limit %d: give 1 to %d rows, or 0 for %d", r.Limit, maxUnusedPage,
-			DefaultPage)
 	case len(r.Names) > 0 && !r.Forwarded, len(r.Names) > maxUnusedPage:
 		return failure.Errorf(ErrBadRequest, "grid: names: %d of them; only members state those, at most %d", len(r.Names),
 			maxUnusedPage)
 	}
-	if r.Limit == 0 {
-		r.Limit = DefaultPage
-	}
-	return nil
+	return checkPage(&r.Limit, maxUnusedPage)
 }
 
 // UnusedResponse is a page with unused sequencers, by name.

@@ -101,7 +101,7 @@ var framingMutants = []mutant{
 	{"frames", "a body arrives that the member did not ask for", "internal/frames/body.go",
 		"if !b.asked || int64(len(data)) > b.left {", "if int64(len(data)) > b.left {", framesTests},
 	{"frames", "the queue of frames has no limit", "internal/frames/frames.go",
-		"		if len(l.out) < queueMax {\n			l.append(h, head, body)", "		if len(l.out) >= 0 {\n			l.append(h, head, body)",
+		"		if len(l.out) < queueMax {\n			l.append(h, head, body, queued)", "		if len(l.out) >= 0 {\n			l.append(h, head, body, queued)",
 		framesTests},
 	{"frames", "half a frame keeps its connection", "internal/frames/watch.go", "w.stuckRead >= stuckPeriods",
 		"w.stuckRead < 0", framesTests},

@@ -55,10 +55,10 @@ var handleTests = []string{"./internal/handles"}
 
 // handleMutants weaken the management of a process's handles.
 var handleMutants = []mutant{
-	{"handles", "two creates of a name run concurrently", "internal/handles/turns.go", "token: make(chan struct{}, 1)",
-		"token: make(chan struct{}, 1000)", handleTests},
+	{"handles", "two creates of a name run concurrently", "internal/handles/handles.go", "r.turns.Take(ctx, name, 1)",
+		"r.turns.Take(ctx, name, 1000)", handleTests},
 	{"handles", "a free turn is not taken when ctx has ended", "internal/handles/turns.go",
-		"	case mine.token <- struct{}{}: // Also if ctx has ended.\n		return give, nil\n	default:", "	default:", handleTests},
+		"	case mine.places <- struct{}{}: // also if ctx has ended\n		return give, nil\n	default:", "	default:", handleTests},
 	{"handles", "a closed client takes handles", "internal/handles/handles.go", "	if r.closed {\n",
 		"	if r.closed && e.Stripe {\n", handleTests},
 	{"handles", "the end of an earlier handle drops its name's new one", "internal/handles/handles.go",
