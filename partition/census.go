@@ -27,7 +27,7 @@ func (t *Table) Census(quotas []roster.Quota) *Census {
 	if c.now == nil || !sameRows(c.now.Quotas, quotas) {
 		*c = census{now: &Census{Quotas: quotas, Rows: make([]int, len(quotas))}}
 		for name, r := range t.records {
-			if !r.destroyed {
+			if !r.Destroyed {
 				c.add(name, 1)
 			}
 		}
@@ -58,7 +58,7 @@ func (c *census) add(name string, n int) {
 }
 
 // lives returns whether a record is of a life that has not ended.
-func (r *record) lives() bool { return r != nil && !r.destroyed }
+func (r *record) lives() bool { return r != nil && !r.Destroyed }
 
 // became counts a record that lived, or not, before a change.
 func (c *census) became(name string, lived bool, r *record) {

@@ -49,15 +49,16 @@ func (t *Table) Change() TableChange {
 			c.Forgotten = append(c.Forgotten, touched.name)
 		}
 		if first && r != nil {
-			c.Records = append(c.Records, RecordState{Ref: r.ref, Destroyed: r.destroyed, Adopted: r.adopted, Mark: r.mark,
-				Free: r.free})
+			state := r.RecordState
+			state.Slots = nil
+			c.Records = append(c.Records, state)
 		}
 		if r == nil || touched.node == noNode || !first && t.touched[i-1].node == touched.node {
 			continue
 		}
 		if s := r.slot(sequencer.NodeID(touched.node)); s != nil { // a life that has ended has none
 			last := &c.Records[len(c.Records)-1]
-			last.Slots = append(last.Slots, s.snapshot())
+			last.Slots = append(last.Slots, *s)
 		}
 	}
 	t.touched = nil
@@ -80,17 +81,19 @@ func (t *Table) Apply(c TableChange) {
 			r = &record{}
 			t.records[name] = r
 		}
-		r.ref, r.destroyed, r.adopted, r.mark, r.free = state.Ref, state.Destroyed, state.Adopted, state.Mark, state.Free
+		slots := r.Slots
+		r.RecordState = state
+		r.Slots = slots
 		t.census.became(name, lived, r)
-		if r.destroyed {
-			t.folds = min(t.folds, r.mark)
+		if r.Destroyed {
+			t.folds = min(t.folds, r.Mark)
 		}
 		for _, s := range state.Slots {
-			i, found := r.find(s.Node)
-			if !found {
-				r.slots = slices.Insert(r.slots, i, slot{})
+			if i, found := r.find(s.Node); found {
+				r.Slots[i] = s
+			} else {
+				r.Slots = slices.Insert(r.Slots, i, s)
 			}
-			r.slots[i] = s.slot()
 		}
 	}
 }

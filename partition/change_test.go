@@ -144,7 +144,7 @@ func (f *followed) promote(t *rapid.T, lost bool) {
 // or later, and with the same attachment, whose next grant contains all it had.
 func (f *followed) checkKept(t *rapid.T, ref attachment.Ref, had SlotState) {
 	got := f.copied.records[ref.Definition.Name()].slot(had.Node)
-	if got == nil || got.id != had.ID || got.from != had.From || got.free < had.Free {
+	if got == nil || got.ID != had.ID || got.From != had.From || got.Free < had.Free {
 		t.Fatalf("node %d of %v was %+v and is %+v after the takeover", had.Node, ref.Definition, had, got)
 	}
 	if had.ID.IsZero() {

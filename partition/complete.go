@@ -27,36 +27,37 @@ func (t *Table) Collect(d Definitions) (ended []attachment.Ref) {
 	for _, stored := range d.Records {
 		name := stored.Ref.Definition.Name()
 		r := shown[name]
-		if r != nil && !r.destroyed && !stored.Destroyed &&
-			r.ref.Life == stored.Ref.Life && r.ref.Definition == stored.Ref.Definition {
-			r.ref, r.free, r.adopted = stored.Ref, max(r.free, t.base), false
+		if r != nil && !r.Destroyed && !stored.Destroyed &&
+			r.Ref.Life == stored.Ref.Life && r.Ref.Definition == stored.Ref.Definition {
+			r.Ref, r.Free, r.Adopted = stored.Ref, max(r.Free, t.base), false
 			t.records[name] = r
 			delete(shown, name)
 			continue
 		}
-		t.records[name] = &record{ref: stored.Ref, destroyed: stored.Destroyed, mark: stored.Mark, free: t.base}
+		t.records[name] = &record{RecordState: RecordState{Ref: stored.Ref, Destroyed: stored.Destroyed, Mark: stored.Mark,
+			Free: t.base}}
 	}
 	for name, r := range shown {
-		if !r.destroyed {
-			ended = append(ended, r.ref)
+		if !r.Destroyed {
+			ended = append(ended, r.Ref)
 			t.end(r)
 		}
 		switch now := t.records[name]; {
 		case now == nil:
 			t.records[name] = r
-		case now.destroyed:
-			now.mark = max(now.mark, r.mark)
-			last := (now.mark - 1).Time()
-			if r.ref.Definition.MaxID(last) > now.ref.Definition.MaxID(last) {
-				now.ref = r.ref
+		case now.Destroyed:
+			now.Mark = max(now.Mark, r.Mark)
+			last := (now.Mark - 1).Time()
+			if r.Ref.Definition.MaxID(last) > now.Ref.Definition.MaxID(last) {
+				now.Ref = r.Ref
 			}
 		default:
-			now.free = max(now.free, r.mark)
+			now.Free = max(now.Free, r.Mark)
 		}
 	}
 	for _, r := range t.records {
-		if r.destroyed {
-			t.folds = min(t.folds, r.mark)
+		if r.Destroyed {
+			t.folds = min(t.folds, r.Mark)
 		}
 	}
 	t.complete, t.touched, t.disk = true, nil, unstored{}

@@ -41,8 +41,8 @@ func (t *Table) Definitions() Definitions {
 	return d
 }
 
-func (r *record) definition() DefinitionRecord {
-	return DefinitionRecord{Ref: r.ref, Destroyed: r.destroyed, Mark: r.mark}
+func (r RecordState) definition() DefinitionRecord {
+	return DefinitionRecord{Ref: r.Ref, Destroyed: r.Destroyed, Mark: r.Mark}
 }
 
 // unstored tracks the names whose definitions on disk differ from the table. In the zero value the

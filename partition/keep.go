@@ -214,7 +214,7 @@ func changeOf(u Update) DefinitionChange {
 func definitionsIn(records []RecordState) []DefinitionRecord {
 	out := make([]DefinitionRecord, 0, len(records))
 	for _, r := range records {
-		out = append(out, DefinitionRecord{Ref: r.Ref, Destroyed: r.Destroyed, Mark: r.Mark})
+		out = append(out, r.definition())
 	}
 	return out
 }
@@ -233,5 +233,5 @@ func (t *Table) definitionsOf(names map[string]bool) TableChange {
 }
 
 func (r *record) definitionState() RecordState {
-	return RecordState{Ref: r.ref, Destroyed: r.destroyed, Mark: r.mark}
+	return RecordState{Ref: r.Ref, Destroyed: r.Destroyed, Mark: r.Mark}
 }

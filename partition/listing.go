@@ -12,7 +12,7 @@ import (
 // NamesThat returns the first n names above after that begin with prefix, have a life, and for which may returns true,
 // ascending.
 func (t *Table) NamesThat(may func(name string) bool, prefix, after string, n int) []string {
-	return t.names(prefix, after, n, func(name string, r *record) bool { return !r.destroyed && may(name) })
+	return t.names(prefix, after, n, func(name string, r *record) bool { return !r.Destroyed && may(name) })
 }
 
 // EndedThat is NamesThat for the names that [Table.Ended] returns.
@@ -35,19 +35,19 @@ func (t *Table) names(prefix, after string, n int, is func(name string, r *recor
 // Until then [Table.Create] compares new definitions with this one.
 func (t *Table) Ended(name string) (attachment.Ref, bool) {
 	if r := t.records[name]; r != nil && r.hadIDs() {
-		return r.ref, true
+		return r.Ref, true
 	}
 	return attachment.Ref{}, false
 }
 
 // hadIDs reports whether the record is a tombstone of lives to which ticks were granted.
-func (r *record) hadIDs() bool { return r.destroyed && attachment.HadIDs(r.ref.Definition, r.mark) }
+func (r *record) hadIDs() bool { return r.Destroyed && attachment.HadIDs(r.Ref.Definition, r.Mark) }
 
 // Attached returns the number of a name's attached logical nodes.
 func (t *Table) Attached(name string) (attached int) {
 	if r := t.records[name]; r != nil {
-		for i := range r.slots {
-			if !r.slots[i].id.IsZero() {
+		for i := range r.Slots {
+			if !r.Slots[i].ID.IsZero() {
 				attached++
 			}
 		}

@@ -29,7 +29,7 @@ func TestNodesOutsideTheRangeAreNeverGranted(t *testing.T) {
 		if outside := node < 5 || node > 10; outside != errors.Is(err, failure.ErrBadClaim) {
 			t.Errorf("renew of node %d: %v", node, err)
 		}
-		table.records["orders"].slots = nil
+		table.records["orders"].Slots = nil
 	}
 	granted := map[sequencer.NodeID]bool{}
 	for id := byte(1); id <= 6; id++ {

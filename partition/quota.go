@@ -96,15 +96,15 @@ func (s *Sessions) seenFrom(h attachment.HolderID, p Peer) {
 // table has no use of it, the time counts from this member's start as the owner, at the earliest.
 func (m *Machine) Unused(v View, name string) (time.Duration, bool) {
 	r := m.table.records[name]
-	if r == nil || r.destroyed || m.ending[name] != nil || m.table.Attached(name) > 0 {
+	if r == nil || r.Destroyed || m.ending[name] != nil || m.table.Attached(name) > 0 {
 		return 0, false
 	}
-	last := r.free
-	for i := range r.slots {
-		last = max(last, r.slots[i].free, r.slots[i].shown)
+	last := r.Free
+	for i := range r.Slots {
+		last = max(last, r.Slots[i].Free, r.Slots[i].Shown)
 	}
 	unused := v.Bounds().Now.Sub(last).Duration()
-	if len(r.slots) == 0 {
+	if len(r.Slots) == 0 {
 		unused = min(unused, v.Mono-m.ownerSince)
 	}
 	if r.used > 0 {

@@ -20,22 +20,24 @@ type TableState struct {
 
 // RecordState is one name of a table.
 type RecordState struct {
-	Ref       attachment.Ref   `json:"ref"`
-	Destroyed bool             `json:"destroyed,omitempty"`
-	Adopted   bool             `json:"adopted,omitempty"` // known from a claim alone
-	Mark      clustertime.Tick `json:"mark,omitempty"`
-	Free      clustertime.Tick `json:"free"`
-	Slots     []SlotState      `json:"slots"`
+	Ref       attachment.Ref `json:"ref"`
+	Destroyed bool           `json:"destroyed,omitempty"`
+	// Adopted means that it was created again from a claim since the last loss, without another source.
+	Adopted bool             `json:"adopted,omitempty"`
+	Mark    clustertime.Tick `json:"mark,omitempty"` // destroyed: a new life grants from here
+	// Free is the first tick that was not granted, for nodes without a slot.
+	Free  clustertime.Tick `json:"free"`
+	Slots []SlotState      `json:"slots"` // nodes that were ever attached, ascending
 }
 
 // SlotState is one logical node that was ever attached.
 type SlotState struct {
 	Node sequencer.NodeID `json:"node"`
-	ID   attachment.ID    `json:"id"` // zero: unassigned
-	From clustertime.Tick `json:"from"`
-	Free clustertime.Tick `json:"free"`
-	// Shown is the end of the node's grant as claimed by a holder from an earlier run of the grid,
-	// 0 for none.
+	ID   attachment.ID    `json:"id"`   // zero: unassigned
+	From clustertime.Tick `json:"from"` // assigned: where the attachment's grant begins
+	Free clustertime.Tick `json:"free"` // the first tick that was not granted
+	// Shown is the end of the node's grant as claimed by a holder from an earlier run of the grid, 0 for none:
+	// nothing below it is granted to another holder. It has no other effect, since only that holder vouches for it.
 	Shown clustertime.Tick `json:"shown,omitempty"`
 }
 
@@ -43,23 +45,14 @@ type SlotState struct {
 func (t *Table) Snapshot() TableState {
 	state := TableState{Base: t.base, Complete: t.complete}
 	for _, name := range slices.Sorted(maps.Keys(t.records)) {
-		r := t.records[name]
-		rs := RecordState{Ref: r.ref, Destroyed: r.destroyed, Adopted: r.adopted, Mark: r.mark, Free: r.free}
-		for _, s := range r.slots {
-			t.count(&s)
-			rs.Slots = append(rs.Slots, s.snapshot())
+		rs := t.records[name].RecordState
+		rs.Slots = slices.Clone(rs.Slots)
+		for i := range rs.Slots {
+			t.count(&rs.Slots[i])
 		}
 		state.Records = append(state.Records, rs)
 	}
 	return state
-}
-
-func (s slot) snapshot() SlotState {
-	return SlotState{Node: s.node, ID: s.id, From: s.from, Free: s.free, Shown: s.shown}
-}
-
-func (s SlotState) slot() slot {
-	return slot{node: s.Node, id: s.ID, from: s.From, free: s.Free, shown: s.Shown}
 }
 
 // Restore replaces the table by a snapshot.
@@ -67,11 +60,9 @@ func (t *Table) Restore(state TableState) {
 	before := *t
 	*t = Table{base: state.Base, complete: state.Complete, records: make(map[string]*record, len(state.Records))}
 	for _, rs := range state.Records {
-		r := &record{ref: rs.Ref, destroyed: rs.Destroyed, adopted: rs.Adopted, mark: rs.Mark, free: rs.Free}
-		for _, s := range rs.Slots {
-			r.slots = append(r.slots, s.slot())
-		}
-		slices.SortFunc(r.slots, func(a, b slot) int { return cmp.Compare(a.node, b.node) })
+		r := &record{RecordState: rs}
+		r.Slots = slices.Clone(rs.Slots)
+		slices.SortFunc(r.Slots, func(a, b SlotState) int { return cmp.Compare(a.Node, b.Node) })
 		t.records[rs.Ref.Definition.Name()] = r
 	}
 	if before.disk.known && before.complete && t.complete {
@@ -85,11 +76,11 @@ func (t *Table) Restore(state TableState) {
 func (t *Table) High() (high clustertime.Tick, free bool) {
 	high, free = t.base, true
 	for _, r := range t.records {
-		high = max(high, r.mark, r.free)
-		for _, s := range r.slots {
+		high = max(high, r.Mark, r.Free)
+		for _, s := range r.Slots {
 			t.count(&s)
-			high = max(high, s.free)
-			free = free && s.id.IsZero()
+			high = max(high, s.Free)
+			free = free && s.ID.IsZero()
 		}
 	}
 	return high, free
@@ -112,9 +103,9 @@ func (t *Table) TenantsOf(name string) []Tenant {
 		return nil
 	}
 	var out []Tenant
-	for _, s := range r.slots {
-		if !s.id.IsZero() {
-			out = append(out, Tenant{ID: s.id, Name: name, Node: s.node})
+	for _, s := range r.Slots {
+		if !s.ID.IsZero() {
+			out = append(out, Tenant{ID: s.ID, Name: name, Node: s.Node})
 		}
 	}
 	return out
@@ -139,8 +130,8 @@ func (t *Table) Lives(n int) []attachment.Ref {
 func (t *Table) LivesThat(n int, is func(ref attachment.Ref, attached int) bool) []attachment.Ref {
 	var out []attachment.Ref
 	for name, r := range t.records {
-		if !r.destroyed && is(r.ref, t.Attached(name)) {
-			out = append(out, r.ref)
+		if !r.Destroyed && is(r.Ref, t.Attached(name)) {
+			out = append(out, r.Ref)
 		}
 	}
 	slices.SortFunc(out, func(a, b attachment.Ref) int {

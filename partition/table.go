@@ -65,9 +65,9 @@ func (t *Table) BecomeOwner(floor clustertime.Tick, lost, complete bool) {
 		return
 	}
 	for _, r := range t.records {
-		for i := range r.slots {
-			if s := &r.slots[i]; !s.id.IsZero() {
-				s.free = max(s.free, floor)
+		for i := range r.Slots {
+			if s := &r.Slots[i]; !s.ID.IsZero() {
+				s.Free = max(s.Free, floor)
 			}
 		}
 	}
@@ -79,14 +79,14 @@ func (t *Table) BecomeOwner(floor clustertime.Tick, lost, complete bool) {
 // and so is one with which IDs of a destroyed life could be issued again, as long as the life has a tombstone.
 func (t *Table) Create(ref attachment.Ref, now clustertime.Tick) (attachment.Ref, bool, error) {
 	r := t.records[ref.Definition.Name()]
-	if r != nil && !r.destroyed {
-		return r.ref, false, r.agrees(ref.Definition)
+	if r != nil && !r.Destroyed {
+		return r.Ref, false, r.agrees(ref.Definition)
 	}
 	if err := attachment.CheckNew(ref.Definition, now); err != nil {
 		return attachment.Ref{}, false, err
 	}
 	if r != nil {
-		if err := attachment.CheckRepeat(r.ref.Definition, r.mark, ref.Definition); err != nil {
+		if err := attachment.CheckRepeat(r.Ref.Definition, r.Mark, ref.Definition); err != nil {
 			return attachment.Ref{}, false, err
 		}
 	}
@@ -98,9 +98,9 @@ func (t *Table) Create(ref attachment.Ref, now clustertime.Tick) (attachment.Ref
 func (t *Table) begin(ref attachment.Ref, ended *record) {
 	free := t.base
 	if ended != nil {
-		free = max(free, ended.mark)
+		free = max(free, ended.Mark)
 	}
-	next := &record{ref: ref, free: free}
+	next := &record{RecordState: RecordState{Ref: ref, Free: free}}
 	t.census.became(ref.Definition.Name(), ended.lives(), next)
 	t.records[ref.Definition.Name()] = next
 	t.touch(ref.Definition.Name(), noNode)
@@ -108,8 +108,8 @@ func (t *Table) begin(ref attachment.Ref, ended *record) {
 
 // Open returns a name's life, or ErrNotFound.
 func (t *Table) Open(name string) (attachment.Ref, error) {
-	if r := t.records[name]; r != nil && !r.destroyed {
-		return r.ref, nil
+	if r := t.records[name]; r != nil && !r.Destroyed {
+		return r.Ref, nil
 	}
 	return attachment.Ref{}, fmt.Errorf("sequencer %q: %w", name, sequencer.ErrNotFound)
 }
@@ -140,14 +140,14 @@ func (t *Table) Attach(c Claim, b Bounds) (a attachment.Attachment, changed bool
 		return attachment.Attachment{}, false, failure.Errorf(sequencer.ErrNoFreeNode,
 			"sequencer %q: no free logical node: all %d are attached; detach one, share them by DetachWhenIdle, or define a "+
 				"sequencer with more nodes",
-			c.Ref.Definition.Name(), r.ref.Nodes())
+			c.Ref.Definition.Name(), r.Ref.Nodes())
 	}
-	s.id = c.ID
-	if !c.Any && s.node == c.Node {
-		s.shown = max(s.shown, c.Shown)
+	s.ID = c.ID
+	if !c.Any && s.Node == c.Node {
+		s.Shown = max(s.Shown, c.Shown)
 	}
-	s.from = max(s.free, s.shown, b.Now, clustertime.Tick(r.ref.Definition.Config().Epoch.UnixMilli()))
-	t.touch(c.Ref.Definition.Name(), int(s.node))
+	s.From = max(s.Free, s.Shown, b.Now, clustertime.Tick(r.Ref.Definition.Config().Epoch.UnixMilli()))
+	t.touch(c.Ref.Definition.Name(), int(s.Node))
 	return s.grant(b), true, nil
 }
 
@@ -170,16 +170,16 @@ func (t *Table) Renew(c Claim, b Bounds) (a attachment.Attachment, changed bool,
 	if err != nil {
 		return attachment.Attachment{}, false, err
 	}
-	if s := r.slot(c.Node); s != nil && !s.id.IsZero() && s.id != c.ID {
+	if s := r.slot(c.Node); s != nil && !s.ID.IsZero() && s.ID != c.ID {
 		return attachment.Attachment{}, false, failure.Errorf(sequencer.ErrDetached,
 			"sequencer %q: logical node %d was given to another holder; attach again",
 			c.Ref.Definition.Name(), c.Node)
 	}
-	if s := r.assigned(c.ID); s != nil && s.node != c.Node {
+	if s := r.assigned(c.ID); s != nil && s.Node != c.Node {
 		// A late attach with c.ID got that node. Its grant proves nothing about c.Node.
 		return attachment.Attachment{}, false, failure.Errorf(sequencer.ErrDetached,
 			"sequencer %q: the attachment has logical node %d, not %d; attach again",
-			c.Ref.Definition.Name(), s.node, c.Node)
+			c.Ref.Definition.Name(), s.Node, c.Node)
 	}
 	c.Any = false
 	a, changed, err = t.Attach(c, b)
@@ -198,18 +198,18 @@ func (t *Table) Known(c Claim) (changed bool, err error) {
 // whether it was. The node is free again just above the last used timestamp.
 func (t *Table) Detach(ref attachment.Ref, rel attachment.Release) bool {
 	r := t.records[ref.Definition.Name()]
-	if r == nil || r.destroyed || r.ref.Life != ref.Life {
+	if r == nil || r.Destroyed || r.Ref.Life != ref.Life {
 		return false
 	}
 	s := r.slot(rel.Node)
-	if s == nil || s.id.IsZero() || s.id != rel.ID {
+	if s == nil || s.ID.IsZero() || s.ID != rel.ID {
 		return false
 	}
 	t.count(s)
-	used := min(rel.LastUsed, s.free) // never more than was granted
-	s.free = min(s.free, max(s.from, used+1))
-	s.id = attachment.ID{}
-	t.touch(ref.Definition.Name(), int(s.node))
+	used := min(rel.LastUsed, s.Free) // never more than was granted
+	s.Free = min(s.Free, max(s.From, used+1))
+	s.ID = attachment.ID{}
+	t.touch(ref.Definition.Name(), int(s.Node))
 	return true
 }
 
@@ -218,23 +218,23 @@ func (t *Table) Detach(ref attachment.Ref, rel attachment.Release) bool {
 // never did.
 func (t *Table) Expire(name string, node sequencer.NodeID, id attachment.ID, until clustertime.Tick) bool {
 	r := t.records[name]
-	if r == nil || r.destroyed {
+	if r == nil || r.Destroyed {
 		return false
 	}
 	s := r.slot(node)
-	if s == nil || s.id != id || id.IsZero() {
+	if s == nil || s.ID != id || id.IsZero() {
 		return false
 	}
-	s.free = max(s.free, until)
-	s.id = attachment.ID{}
+	s.Free = max(s.Free, until)
+	s.ID = attachment.ID{}
 	t.touch(name, int(node))
 	return true
 }
 
 // count records in an assigned node's slot the grants made by Extend.
-func (t *Table) count(s *slot) {
-	if !s.id.IsZero() {
-		s.free = max(s.free, t.granted)
+func (t *Table) count(s *SlotState) {
+	if !s.ID.IsZero() {
+		s.Free = max(s.Free, t.granted)
 	}
 }
 
@@ -247,7 +247,7 @@ func (t *Table) Destroy(ref attachment.Ref) error {
 	switch {
 	case r == nil:
 		return fmt.Errorf("sequencer %q: %w", ref.Definition.Name(), sequencer.ErrNotFound)
-	case r.destroyed || r.ref.Life != ref.Life:
+	case r.Destroyed || r.Ref.Life != ref.Life:
 		return fmt.Errorf("sequencer %q: %w", ref.Definition.Name(), sequencer.ErrDestroyed)
 	}
 	t.end(r)
@@ -258,15 +258,15 @@ func (t *Table) Destroy(ref attachment.Ref) error {
 // end turns a record into its life's tombstone: the largest free time of its nodes.
 func (t *Table) end(r *record) {
 	if r.lives() {
-		t.census.add(r.ref.Definition.Name(), -1)
+		t.census.add(r.Ref.Definition.Name(), -1)
 	}
-	r.mark = r.free
-	for i := range r.slots {
-		t.count(&r.slots[i])
-		r.mark = max(r.mark, r.slots[i].free)
+	r.Mark = r.Free
+	for i := range r.Slots {
+		t.count(&r.Slots[i])
+		r.Mark = max(r.Mark, r.Slots[i].Free)
 	}
-	r.destroyed, r.slots, r.unslotted = true, nil, 0
-	t.folds = min(t.folds, r.mark)
+	r.Destroyed, r.Slots, r.unslotted = true, nil, 0
+	t.folds = min(t.folds, r.Mark)
 }
 
 // Fold forgets tombstones that cluster time has passed, except for the latest keep of them, and reports
@@ -279,22 +279,22 @@ func (t *Table) Fold(now clustertime.Tick, keep int) bool {
 	t.folds = math.MaxInt64
 	for _, r := range t.records {
 		switch {
-		case !r.destroyed:
-		case r.mark <= now:
+		case !r.Destroyed:
+		case r.Mark <= now:
 			passed = append(passed, r)
 		default:
-			t.folds = min(t.folds, r.mark)
+			t.folds = min(t.folds, r.Mark)
 		}
 	}
 	if len(passed) <= keep {
 		return false
 	}
 	slices.SortFunc(passed, func(a, b *record) int {
-		return cmp.Or(cmp.Compare(a.mark, b.mark), cmp.Compare(a.ref.Definition.Name(), b.ref.Definition.Name()))
+		return cmp.Or(cmp.Compare(a.Mark, b.Mark), cmp.Compare(a.Ref.Definition.Name(), b.Ref.Definition.Name()))
 	})
 	for _, r := range passed[:len(passed)-keep] {
-		name := r.ref.Definition.Name()
-		t.base = max(t.base, r.mark)
+		name := r.Ref.Definition.Name()
+		t.base = max(t.base, r.Mark)
 		delete(t.records, name)
 		t.touch(name, noNode)
 	}
@@ -307,13 +307,13 @@ func (t *Table) life(c Claim) (r *record, adopted bool, err error) {
 	name := c.Ref.Definition.Name()
 	r = t.records[name]
 	switch {
-	case r == nil && !c.Forgotten, r != nil && r.destroyed:
+	case r == nil && !c.Forgotten, r != nil && r.Destroyed:
 		return nil, false, fmt.Errorf("sequencer %q: %w", name, sequencer.ErrDestroyed)
 	case r == nil:
 		return t.adopt(c.Ref, nil), true, nil
-	case r.ref.Life == c.Ref.Life:
+	case r.Ref.Life == c.Ref.Life:
 		return r, false, r.agrees(c.Ref.Definition)
-	case r.adopted && c.Forgotten && c.Before && r.ref.Born.Compare(c.Ref.Born) < 0:
+	case r.Adopted && c.Forgotten && c.Before && r.Ref.Born.Compare(c.Ref.Born) < 0:
 		// A holder that had not received its end recreated an ended life; the later life replaces
 		// it as after a destroy. No claim ends a life that this grid created since the loss.
 		t.end(r)
@@ -326,13 +326,13 @@ func (t *Table) life(c Claim) (r *record, adopted bool, err error) {
 func (t *Table) adopt(ref attachment.Ref, ended *record) *record {
 	t.begin(ref, ended)
 	r := t.records[ref.Definition.Name()]
-	r.adopted = true
+	r.Adopted = true
 	return r
 }
 
 // grant extends the slot's grant to the ceiling and returns all of it.
-func (s *slot) grant(b Bounds) attachment.Attachment {
-	s.free = max(s.free, b.Ceiling)
-	return attachment.Attachment{ID: s.id, Node: s.node, Grant: attachment.Grant{From: s.from,
-		Until: max(s.from, b.Ceiling)}}
+func (s *SlotState) grant(b Bounds) attachment.Attachment {
+	s.Free = max(s.Free, b.Ceiling)
+	return attachment.Attachment{ID: s.ID, Node: s.Node, Grant: attachment.Grant{From: s.From,
+		Until: max(s.From, b.Ceiling)}}
 }

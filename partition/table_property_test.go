@@ -409,15 +409,15 @@ func (w *world) check(t *rapid.T) {
 		below, recorded := table.base, attachment.ID{}
 		free := below
 		if r := table.records[at.name]; r != nil {
-			below, free = r.free, r.free
-			if r.destroyed {
-				below, free = r.mark, r.mark
+			below, free = r.Free, r.Free
+			if r.Destroyed {
+				below, free = r.Mark, r.Mark
 			} else if s := r.slot(at.node); s != nil {
 				counted := *s
 				table.count(&counted)
-				below, free, recorded = counted.free, counted.free, s.id
+				below, free, recorded = counted.Free, counted.Free, s.ID
 				if !recorded.IsZero() {
-					below = s.from
+					below = s.From
 				}
 			}
 		}

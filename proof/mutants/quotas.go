@@ -93,7 +93,7 @@ var quotaMutants = []mutant{
 	{"unused", "an open does not count as use", "partition/life.go", "	m.table.use(o.name, v.Mono)\n", "",
 		quotaPartitionTests},
 	{"unused", "a new owner takes a sequencer of which it knows nothing for old", "partition/quota.go",
-		"	if len(r.slots) == 0 {\n", "	if len(r.slots) < 0 {\n", quotaPartitionTests},
+		"	if len(r.Slots) == 0 {\n", "	if len(r.Slots) < 0 {\n", quotaPartitionTests},
 	{"unused", "a new owner counts from the last ID, and not from the release", "partition/detach.go",
 		"	rel.LastUsed = max(rel.LastUsed, v.Bounds().Now-1)\n", "", quotaPartitionTests},
 	{"unused", "a page ends beyond the last name of an owner that has more", "grid/unused.go",

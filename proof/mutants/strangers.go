@@ -73,11 +73,11 @@ var strangerMutants = []mutant{
 		"	if err != nil && c.Parts() == 0 {", commandTests},
 
 	{"O6", "a shown life ends one that the grid created", "partition/table.go",
-		"	case r.adopted && c.Forgotten && c.Before &&", "	case c.Forgotten && c.Before &&", tableTests},
+		"	case r.Adopted && c.Forgotten && c.Before &&", "	case c.Forgotten && c.Before &&", tableTests},
 	{"O6", "a shown life of another grid, or from after the loss, ends one", "partition/table.go",
-		"	case r.adopted && c.Forgotten && c.Before &&", "	case r.adopted && c.Forgotten &&", tableTests},
+		"	case r.Adopted && c.Forgotten && c.Before &&", "	case r.Adopted && c.Forgotten &&", tableTests},
 	{"O6", "that a life was only shown is not replicated", "partition/change.go",
-		"Destroyed: r.destroyed, Adopted: r.adopted, Mark", "Destroyed: r.destroyed, Mark", tableTests},
+		"			state.Slots = nil", "			state.Slots, state.Adopted = nil, false", tableTests},
 
 	{"S2", "a durable grid believes in earlier lives for good", "partition/earlierrun.go",
 		"	if r.KeepsLog && now > r.Began.Add(ahead) {", "	if r.KeepsLog && now < 0 {", earlierTests},
@@ -86,9 +86,9 @@ var strangerMutants = []mutant{
 	{"S2", "a member tells of any grant", "grid/leaderreports.go", "	if in.Until > limit {", "	if in.Until < 0 {",
 		earlierTests},
 	{"S2", "a logical node that another life shows is given to others", "partition/record.go",
-		"s.id.IsZero() && s.shown <= now && (best", "s.id.IsZero() && (best", tableTests},
-	{"S2", "a grant begins below what another life shows", "partition/table.go", "s.from = max(s.free, s.shown, b.Now,",
-		"s.from = max(s.free, b.Now,", tableTests},
+		"s.ID.IsZero() && s.Shown <= now && (best", "s.ID.IsZero() && (best", tableTests},
+	{"S2", "a grant begins below what another life shows", "partition/table.go", "s.From = max(s.Free, s.Shown, b.Now,",
+		"s.From = max(s.Free, b.Now,", tableTests},
 	{"S2", "as many logical nodes are kept as holders like", "partition/record.go",
-		"r.kept(b.Now) < min(keptMax, max(1, r.ref.Nodes()/4))", "true", tableTests},
+		"r.kept(b.Now) < min(keptMax, max(1, r.Ref.Nodes()/4))", "true", tableTests},
 }

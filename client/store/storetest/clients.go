@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/snowgrid/snowgrid/internal/record"
@@ -17,32 +16,23 @@ import (
 func starters(f *fleet) {
 	const slots, waiting = 10, 20
 	f.pool, f.window = slots, longWindow
-	type start struct {
-		c   *client
-		s   *sequencer.Sequencer
-		err error
-	}
-	starts := make([]start, slots+waiting)
-	var attached, all sync.WaitGroup
-	attached.Add(slots)
 	ctx, cancel := context.WithCancel(f.ctx)
 	defer cancel()
-	for i := range starts {
-		starts[i].c = f.openPlain()
+	clients := make([]*client, slots+waiting)
+	for i := range clients {
+		clients[i] = f.openPlain()
 	}
-	for i := range starts {
-		all.Go(func() {
-			p := &starts[i]
-			if p.s, p.err = p.c.CreateSequencer(ctx, fleetName, sequencer.Config{}); p.err == nil {
-				attached.Done() // Once more than there are slots, this panics.
-			}
-		})
+	started := f.startAll(ctx, clients)
+	var starts []start
+	for range slots {
+		starts = append(starts, f.next(started, "a client has a node"))
 	}
-	f.awaitGroup("10 clients have a node", &attached)
 	// Each other client has read the records once more than necessary.
 	signal.Sleep(f.ctx, time.Second)
 	cancel()
-	all.Wait()
+	for range waiting {
+		starts = append(starts, f.next(started, "a client without a node ends"))
+	}
 	var nodes []sequencer.NodeID
 	for _, p := range starts {
 		if p.err == nil {
@@ -58,18 +48,34 @@ func starters(f *fleet) {
 	}
 }
 
-func (f *fleet) awaitGroup(what string, g *sync.WaitGroup) {
+// start is the result of a client's create.
+type start struct {
+	c   *client
+	s   *sequencer.Sequencer
+	err error
+}
+
+// startAll has clients create the sequencer, all together.
+func (f *fleet) startAll(ctx context.Context, clients []*client) <-chan start {
+	started := make(chan start, len(clients))
+	for _, c := range clients {
+		go func() {
+			s, err := c.CreateSequencer(ctx, fleetName, sequencer.Config{})
+			started <- start{c, s, err}
+		}()
+	}
+	return started
+}
+
+// next waits for the next client whose create has ended.
+func (f *fleet) next(started <-chan start, what string) (p start) {
 	f.Helper()
-	done := make(chan struct{})
-	go func() {
-		g.Wait()
-		close(done)
-	}()
 	select {
-	case <-done:
+	case p = <-started:
 	case <-time.After(soon):
 		f.Fatalf("within %v not: %s", soon, what)
 	}
+	return p
 }
 
 // killed: clients that end without a word leave their nodes to exactly as many that wait,
@@ -88,42 +94,25 @@ func killed(f *fleet) {
 		clients[i].take(s, 500)
 		kept[f.node(s)] = f.record(f.node(s)).Version
 	}
-	type taken struct {
-		c   *client
-		s   *sequencer.Sequencer
-		err error
-	}
-	got := make(chan taken, 3)
 	ctx, cancel := context.WithCancel(f.ctx)
 	defer cancel()
-	for range 3 {
-		c := f.openPlain()
-		go func() {
-			s, err := c.CreateSequencer(ctx, fleetName, sequencer.Config{})
-			got <- taken{c, s, err}
-		}()
-	}
+	got := f.startAll(ctx, []*client{f.openPlain(), f.openPlain(), f.openPlain()})
 	dead := map[sequencer.NodeID]bool{f.node(handles[0]): true, f.node(handles[2]): true}
 	_ = clients[0].Close()
 	_ = clients[2].Close()
-	late := time.After(soon)
 	for range 2 {
-		select {
-		case p := <-got:
-			if p.err != nil {
-				f.Fatalf("a client that waited: %v", p.err)
-			}
-			node := f.node(p.s)
-			if !dead[node] {
-				f.Errorf("a client took node %d, whose holder is alive", node)
-			}
-			delete(dead, node)
-			p.c.take(p.s, 500)
-			if r := f.record(node); r.Version != kept[node]+1 || r.Graceful {
-				f.Errorf("node %d of a holder that died: version %d after %d, graceful %v", node, r.Version, kept[node], r.Graceful)
-			}
-		case <-late:
-			f.Fatalf("%d nodes of dead holders are not in use after %v", len(dead), soon)
+		p := f.next(got, "the node of a dead holder is in use")
+		if p.err != nil {
+			f.Fatalf("a client that waited: %v", p.err)
+		}
+		node := f.node(p.s)
+		if !dead[node] {
+			f.Errorf("a client took node %d, whose holder is alive", node)
+		}
+		delete(dead, node)
+		p.c.take(p.s, 500)
+		if r := f.record(node); r.Version != kept[node]+1 || r.Graceful {
+			f.Errorf("node %d of a holder that died: version %d after %d, graceful %v", node, r.Version, kept[node], r.Graceful)
 		}
 	}
 	// The third still waits, while the living renew.

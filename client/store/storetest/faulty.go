@@ -122,40 +122,25 @@ func (f *Faulty) Deliver(ctx context.Context) {
 
 // Load implements [store.Store].
 func (f *Faulty) Load(ctx context.Context, key string) (e store.Entry, err error) {
-	err = f.pass(ctx, "load "+key, func() error {
-		e, err = f.under.Load(ctx, key)
-		return err
-	})
-	if err != nil {
-		return store.Entry{}, err
-	}
-	return e, nil
+	return pass(ctx, f, "load "+key, func() (store.Entry, error) { return f.under.Load(ctx, key) })
 }
 
 // List implements [store.Store].
 func (f *Faulty) List(ctx context.Context, prefix string) (found []store.Entry, err error) {
-	err = f.pass(ctx, "list "+prefix, func() error {
-		found, err = f.under.List(ctx, prefix)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return found, nil
+	return pass(ctx, f, "list "+prefix, func() ([]store.Entry, error) { return f.under.List(ctx, prefix) })
 }
 
 // Swap implements [store.Store].
 func (f *Faulty) Swap(ctx context.Context, e store.Entry) (revision store.Revision, err error) {
 	e.Body = slices.Clone(e.Body)
-	late := func() (float64, *int) { return f.faults.Late, &f.counts.Late }
-	if f.draw(late) {
+	if f.draw(&f.faults.Late, &f.counts.Late) {
 		f.begin()
 		f.waitGate()
 		f.keep(e)
 		return "", fmt.Errorf("%w: swap %s", ErrLost, e.Key)
 	}
-	repeat := f.draw(func() (float64, *int) { return f.faults.Repeat, &f.counts.Repeated })
-	err = f.pass(ctx, "swap "+e.Key, func() error {
+	repeat := f.draw(&f.faults.Repeat, &f.counts.Repeated)
+	revision, err = pass(ctx, f, "swap "+e.Key, func() (store.Revision, error) {
 		f.mu.Lock()
 		do := f.before[e.Key]
 		delete(f.before, e.Key)
@@ -163,16 +148,12 @@ func (f *Faulty) Swap(ctx context.Context, e store.Entry) (revision store.Revisi
 		if do != nil {
 			do()
 		}
-		revision, err = f.swap(ctx, e)
-		return err
+		return f.swap(ctx, e)
 	})
 	if repeat {
 		f.keep(e)
 	}
-	if err != nil {
-		return "", err
-	}
-	return revision, nil
+	return revision, err
 }
 
 // swap swaps an entry in the store below, without its condition if so set.
@@ -197,26 +178,30 @@ func (f *Faulty) swap(ctx context.Context, e store.Entry) (store.Revision, error
 }
 
 // pass delivers a call with the faults that are drawn for it.
-func (f *Faulty) pass(ctx context.Context, call string, deliver func() error) error {
+func pass[T any](ctx context.Context, f *Faulty, call string, deliver func() (T, error)) (T, error) {
+	var none T
 	f.deliverSome(ctx)
 	f.waitGate()
 	down, delay := f.begin()
-	if down || f.draw(func() (float64, *int) { return f.faults.LoseRequest, &f.counts.LostRequests }) {
-		return fmt.Errorf("%w: %s", ErrLost, call)
+	if down || f.draw(&f.faults.LoseRequest, &f.counts.LostRequests) {
+		return none, fmt.Errorf("%w: %s", ErrLost, call)
 	}
 	if !signal.Sleep(ctx, delay) {
-		return fmt.Errorf("%w: %s: %w", ErrLost, call, ctx.Err())
+		return none, fmt.Errorf("%w: %s: %w", ErrLost, call, ctx.Err())
 	}
 	f.waitGate()
-	err := deliver()
+	result, err := deliver()
 	f.waitGate()
-	if f.draw(func() (float64, *int) { return f.faults.LoseAnswer, &f.counts.LostAnswers }) {
-		return fmt.Errorf("%w: %s", ErrLost, call)
+	if f.draw(&f.faults.LoseAnswer, &f.counts.LostAnswers) {
+		return none, fmt.Errorf("%w: %s", ErrLost, call)
 	}
 	if !signal.Sleep(ctx, delay) {
-		return fmt.Errorf("%w: %s: %w", ErrLost, call, ctx.Err())
+		return none, fmt.Errorf("%w: %s: %w", ErrLost, call, ctx.Err())
 	}
-	return err
+	if err != nil {
+		return none, err
+	}
+	return result, nil
 }
 
 // begin counts a call, and draws half of its delay.
@@ -230,12 +215,11 @@ func (f *Faulty) begin() (down bool, delay time.Duration) {
 	return f.faults.Down, delay
 }
 
-// draw reports whether a fault of the given chance happens, and counts it.
-func (f *Faulty) draw(fault func() (chance float64, count *int)) bool {
+// draw reports whether a fault happens, by its chance among the faults, and counts it.
+func (f *Faulty) draw(chance *float64, count *int) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	chance, count := fault()
-	if chance <= 0 || f.rand.Float64() >= chance {
+	if *chance <= 0 || f.rand.Float64() >= *chance {
 		return false
 	}
 	*count++
