@@ -101,8 +101,7 @@ func (c *Client) candidates(h *holder, p attachment.Preference, records []found,
 		full.mark = h.mark
 	}
 	full.ahead, full.held = ahead, len(all)-ahead-len(order)
-	c.count(h.name(), ahead, full.corrupt)
-	c.compareClocks(h.name(), all, b.Now)
+	c.note(full, all, b.Now)
 	tries := make([]found, len(order))
 	for i, candidate := range order {
 		tries[i] = byNode[candidate.Node]
@@ -110,10 +109,10 @@ func (c *Client) candidates(h *holder, p attachment.Preference, records []found,
 	return tries, full, nil
 }
 
-// compareClocks warns if another holder's clock was later than now when it wrote its record, by more than
-// clocks may differ. One of the two is wrong, and their IDs have later times than ours; or the other holder has
-// a longer window, which no record states. IDs stay unique.
-func (c *Client) compareClocks(name string, records []record.Candidate, now clustertime.Tick) {
+// note records a round's results. It warns if another holder's clock was later than now when it wrote its
+// record, by more than clocks may differ. One of the two is wrong, and their IDs have later times than ours; or the
+// other holder has a longer window, which no record states. IDs stay unique.
+func (c *Client) note(full *fullError, records []record.Candidate, now clustertime.Tick) {
 	window := clustertime.SpanOf(c.cfg.Window)
 	var newest record.Candidate
 	for _, r := range records {
@@ -126,9 +125,9 @@ func (c *Client) compareClocks(name string, records []record.Candidate, now clus
 	if behind <= c.cfg.MaxSkew {
 		behind = 0
 	}
-	if c.lag(name, behind) == 0 && behind > 0 {
+	if c.count(full.name, full.ahead, full.corrupt, behind) == 0 && behind > 0 {
 		c.log.Warn("clock behind another holder's, or its window is longer; check both time services and windows",
-			"sequencer", name,
+			"sequencer", full.name,
 			"this_clock", now.Time(), "other_clock", written.Time(), "behind", behind, "node", newest.Node,
 			"task", newest.Record.Task)
 	}

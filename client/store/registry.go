@@ -89,23 +89,14 @@ func (g *registry) room(name string) *room {
 	return r
 }
 
-// count records how many records a round left out.
-func (g *registry) count(name string, ahead, corrupt int) {
+// count records how many records a round left out, and the lag of this clock behind another holder's. It returns
+// the lag of the round before.
+func (g *registry) count(name string, ahead, corrupt int, behind time.Duration) (before time.Duration) {
+	r := g.room(name)
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if r := g.rooms[name]; r != nil {
-		r.ahead, r.corrupt = ahead, corrupt
-	}
-}
-
-// lag records the lag of this clock behind another holder's in a round, and returns the one of the round
-// before.
-func (g *registry) lag(name string, behind time.Duration) (before time.Duration) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if r := g.rooms[name]; r != nil {
-		before, r.behind = r.behind, behind
-	}
+	before = r.behind
+	r.ahead, r.corrupt, r.behind = ahead, corrupt, behind
 	return before
 }
 

@@ -42,16 +42,6 @@ type join struct {
 
 func (j join) server() ServerID { return ServerOf(j.member.Incarnation, j.member.Durable) }
 
-func newAdmission(cfg Config, out Member, silent func(ServerID) bool) admission {
-	return admission{
-		silent: silent,
-		self:   cfg.Self, grid: cfg.Grid, release: cfg.Release, out: out,
-		inquiries: inquiries{out: out, open: map[uint64]*inquiry{}},
-		joins:     map[roster.Incarnation]join{}, leaves: map[roster.Incarnation]bool{},
-		failed: map[roster.Incarnation]bool{},
-	}
-}
-
 // admit records a confirmed request to join.
 func (q *admission) admit(v View, j join) error {
 	if len(q.joins) >= joinsMax {

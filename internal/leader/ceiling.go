@@ -63,10 +63,6 @@ type reading struct {
 	known    clustertime.Tick   // the latest cluster time in the answers
 }
 
-func newCeiling(server ServerID, out Member) ceiling {
-	return ceiling{server: server, out: out}
-}
-
 // step starts to read the voters' clocks when a raise is due. After a stop it waits until
 // the losses of the restart are in the roster (S1).
 func (c *ceiling) step(v ceilingView) {

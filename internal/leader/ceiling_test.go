@@ -63,7 +63,7 @@ func TestRaiseWithoutAMajorityOfClocks(t *testing.T) {
 		t.Errorf("raised to %d without clocks", got)
 	}
 	o.v.Raised = Raise{Time: o.v.Wall, At: o.v.Mono}
-	o.l.ceiling = newCeiling(o.l.server, o)
+	o.l.ceiling = ceiling{server: o.l.server, out: o}
 	o.step(10 * time.Second)
 	o.answer(forClocks, silent)
 	if got := o.raised(); got != o.v.Wall+9900 {

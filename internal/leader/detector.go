@@ -64,10 +64,6 @@ type seenVersion struct {
 	at      time.Duration
 }
 
-func newDetector(self roster.Incarnation, silence Silence, out Member, timer *stepTimer) detector {
-	return detector{self: self, silence: silence, out: out, timer: timer, contacts: map[roster.Incarnation]*contact{}}
-}
-
 // step probes the members whose probe is due.
 func (d *detector) step(v View) {
 	d.noteVersion(v.Roster.Version, v.Mono)

@@ -121,7 +121,8 @@ func (f *fakeProber) TransferLead(to ServerID) { f.transfers = append(f.transfer
 // TestSuccessionTransfersToTheFirstAnswer covers one attempt, and a failed one.
 func TestSuccessionTransfersToTheFirstAnswer(t *testing.T) {
 	out := new(fakeProber)
-	s := newSuccession(record(1, true), someMembers{}, out)
+	self := record(1, true)
+	s := succession{self: self.Incarnation, server: ServerOf(self.Incarnation, true), members: someMembers{}, out: out}
 	v := View{Roster: &roster.Roster{}, Mono: time.Hour, Leaving: true}
 	for member := 1; member <= 3; member++ {
 		v.Servers = append(v.Servers, Server{ID: ServerOf(inc(member, 1), true), Voter: true})

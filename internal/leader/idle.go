@@ -1,6 +1,7 @@
 package leader
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -73,3 +74,13 @@ func (l *Leader) inProgress(v View) bool {
 		!r.Assigned() || r.Restarted || r.Stopped > 0 || r.Joining() > 0 || len(r.Unsettled) > 0 ||
 		!l.detector.calm(v)
 }
+
+// never is the time of a step that is not due.
+const never time.Duration = math.MaxInt64
+
+// stepTimer holds the time of a step that is due before the next regular one. Its zero value
+// is due immediately.
+type stepTimer struct{ at time.Duration }
+
+// advance makes the step due at a time, unless it is due before.
+func (t *stepTimer) advance(at time.Duration) { t.at = min(t.at, at) }

@@ -120,13 +120,17 @@ func New(cfg Config, m Member) *Leader {
 	self, server := cfg.Self.Incarnation, ServerOf(cfg.Self.Incarnation, cfg.Self.Durable)
 	l := &Leader{cfg: cfg, self: self, server: server}
 	l.changes = changes{out: m}
-	l.ceiling = newCeiling(server, m)
-	l.detector = newDetector(self, cfg.Silence, m, &l.timer)
-	l.admission = newAdmission(cfg, m, l.voters.isSilent)
-	l.voters = newVoters(cfg, &l.admission, &l.detector, m)
+	l.ceiling = ceiling{server: server, out: m}
+	l.detector = detector{self: self, silence: cfg.Silence, out: m, timer: &l.timer,
+		contacts: map[roster.Incarnation]*contact{}}
+	l.admission = admission{self: cfg.Self, grid: cfg.Grid, release: cfg.Release, out: m, silent: l.voters.isSilent,
+		inquiries: inquiries{out: m, open: map[uint64]*inquiry{}}, joins: map[roster.Incarnation]join{},
+		leaves: map[roster.Incarnation]bool{}, failed: map[roster.Incarnation]bool{}}
+	l.voters = voters{self: self, server: server, most: cfg.Servers, members: &l.admission, live: &l.detector, out: m,
+		departures: departures{}, givenUp: map[ServerID]bool{}}
 	l.additions = additions{admission: &l.admission, detector: &l.detector, voters: &l.voters, out: m,
 		tried: map[ServerID]bool{}}
-	l.succession = newSuccession(cfg.Self, &l.admission, m)
+	l.succession = succession{self: self, server: server, members: &l.admission, out: m}
 	l.reports = reports{held: map[roster.Replica]roster.Version{}, persisted: map[roster.PartitionID]roster.Version{},
 		unreached: map[roster.Incarnation]unreached{}}
 	l.anchoring = anchoring{self: self, changes: &l.changes, succession: &l.succession, out: m}

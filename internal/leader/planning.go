@@ -1,6 +1,7 @@
 package leader
 
 import (
+	"slices"
 	"time"
 
 	"github.com/snowgrid/snowgrid/internal/roster"
@@ -72,4 +73,39 @@ func (l *Leader) complete(v View) bool {
 		return l.detector.settled(v)
 	}
 	return len(v.Roster.Members) >= want && voters >= VotersFor(want, v.Roster.Settings.MostVoters())
+}
+
+// changes proposes changes of the roster, one at a time: a second one would be computed from
+// the same version, and refused.
+type changes struct {
+	out     Member
+	pending bool // a change has no outcome yet
+}
+
+func (c *changes) propose(command roster.Command) {
+	c.pending = true
+	c.out.Propose(command)
+}
+
+// In a grid without data directories a majority of voters keeps each partition's definitions in
+// memory. Package roster chooses them from the voters, which the leader names.
+
+// keepers returns, sorted, the voters in a grid without data directories, once partitions
+// have owners or are about to.
+func (l *Leader) keepers(v View) []roster.Incarnation {
+	if !v.Roster.Assigned() && !l.complete(v) {
+		return nil
+	}
+	var out []roster.Incarnation
+	for _, s := range v.Servers {
+		switch {
+		case !s.Voter:
+		case s.ID.IsDurable():
+			return nil
+		default:
+			out = append(out, roster.Incarnation(s.ID))
+		}
+	}
+	slices.Sort(out)
+	return out
 }

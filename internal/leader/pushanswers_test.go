@@ -69,7 +69,7 @@ func TestPauseBetweenProbes(t *testing.T) {
 			r.Members = append(r.Members, record(i+1, true))
 		}
 		v := View{Roster: r, Servers: []Server{{ID: ServerOf(inc(1, 1), true)}}}
-		d := newDetector("", Silence{}, nil, new(stepTimer))
+		d := detector{timer: new(stepTimer), contacts: map[roster.Incarnation]*contact{}}
 		if server, none := d.pause(v, inc(1, 1)), d.pause(v, inc(2, 1)); server != probeMany || none != want {
 			t.Errorf("%d members: pauses of %v with a server and %v without, want %v and %v", n, server, none, probeMany, want)
 		}

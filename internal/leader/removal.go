@@ -55,9 +55,7 @@ type removal struct {
 	by    string
 	reply func(Removed, error)
 
-	round    uint64
-	waiting  int                         // probes without an outcome
-	answered map[roster.Incarnation]bool // by probed incarnation
+	*poll // of the processes that it depends on
 
 	out    Removed
 	server ServerID      // the server to remove, empty before that is decided
@@ -84,14 +82,9 @@ func (x *removals) request(v View, id roster.MemberID, by string, reply func(Rem
 		return
 	}
 	x.rounds++
-	r := &removal{id: id, by: by, reply: reply, round: x.rounds, answered: map[roster.Incarnation]bool{},
+	r := &removal{id: id, by: by, reply: reply, poll: newPoll(v, x.out, forRemoval, x.rounds, x.survey(v, id)),
 		out: Removed{Member: id}}
 	x.open = append(x.open, r)
-	for _, p := range x.survey(v, id) {
-		r.answered[p.Incarnation] = false
-		r.waiting++
-		x.out.Probe(newProbe(v.Mono, p.Incarnation, p.API, forRemoval, r.round))
-	}
 	if r.waiting == 0 {
 		x.decide(v, r)
 	}
@@ -112,13 +105,8 @@ func (x *removals) survey(v View, id roster.MemberID) (out []Peer) {
 
 func (x *removals) probed(v View, p Probe, err error) {
 	i := slices.IndexFunc(x.open, func(r *removal) bool { return r.round == p.round })
-	if i < 0 {
-		return
-	}
-	r := x.open[i]
-	r.answered[p.To] = err == nil
-	if r.waiting--; r.waiting == 0 {
-		x.decide(v, r)
+	if i >= 0 && x.open[i].note(p, err) {
+		x.decide(v, x.open[i])
 	}
 }
 

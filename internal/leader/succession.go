@@ -36,10 +36,6 @@ type attempt struct {
 	transferring bool
 }
 
-func newSuccession(self roster.Member, members membership, out Member) succession {
-	return succession{self: self.Incarnation, server: ServerOf(self.Incarnation, self.Durable), members: members, out: out}
-}
-
 // step starts to pass the lead on if this member leaves. If no voter stays, the electorate
 // promotes one first. began is the time of the leader's first step.
 func (s *succession) step(v View, began time.Duration) {

@@ -3,7 +3,6 @@ package leader
 import (
 	"cmp"
 	"slices"
-	"time"
 
 	"github.com/snowgrid/snowgrid/internal/roster"
 )
@@ -43,27 +42,12 @@ type voters struct {
 
 	departures    departures
 	silent        []ServerID // without a member, seen by gossip, and without an answer in the last survey
-	survey        *survey    // nil unless servers are being probed
+	survey        *poll      // of the servers that a change depends on; nil unless they are being probed
 	rounds        uint64
 	reconfiguring bool // a vote is being given or taken, or a server removed
 
 	// givenUp are servers whose votes an operator gives up.
 	givenUp map[ServerID]bool
-}
-
-// survey is one round that probes the servers that a change depends on.
-type survey struct {
-	round    uint64
-	began    time.Duration
-	waiting  int                         // probes without an outcome
-	answered map[roster.Incarnation]bool // false for no answer yet, or no answer at all
-}
-
-func newVoters(cfg Config, members membership, live *detector, out Member) voters {
-	return voters{
-		self: cfg.Self.Incarnation, server: ServerOf(cfg.Self.Incarnation, cfg.Self.Durable), most: cfg.Servers,
-		members: members, live: live, out: out, departures: departures{}, givenUp: map[ServerID]bool{},
-	}
 }
 
 // electorate sorts Raft's servers. It returns false while the voters must not change: when every
@@ -113,14 +97,7 @@ func (m *voters) step(v View) {
 		}
 	}
 	m.rounds++
-	asked := &survey{round: m.rounds, began: v.Mono, answered: map[roster.Incarnation]bool{}}
-	m.survey = asked
-	for _, p := range m.surveyOf(v, e) {
-		asked.answered[p.Incarnation] = false
-		asked.waiting++
-		m.out.Probe(newProbe(v.Mono, p.Incarnation, p.API, forVoters, asked.round))
-	}
-	if asked.waiting == 0 {
+	if m.survey = newPoll(v, m.out, forVoters, m.rounds, m.surveyOf(v, e)); m.survey.waiting == 0 {
 		m.decide(v)
 	}
 }
@@ -151,12 +128,7 @@ func (m *voters) surveyOf(v View, e electorate) (out []Peer) {
 }
 
 func (m *voters) surveyed(v View, p Probe, err error) {
-	asked := m.survey
-	if asked == nil || asked.round != p.round {
-		return
-	}
-	asked.answered[p.To] = err == nil
-	if asked.waiting--; asked.waiting == 0 {
+	if asked := m.survey; asked != nil && asked.round == p.round && asked.note(p, err) {
 		m.decide(v)
 	}
 }
@@ -185,7 +157,7 @@ func (m *voters) decide(v View) {
 
 // noteSilent records which servers without a member did not answer a survey. Gossip may see a process for minutes after
 // its end, and its vote would count towards the majority for as long.
-func (m *voters) noteSilent(v View, asked *survey) {
+func (m *voters) noteSilent(v View, asked *poll) {
 	m.silent = m.silent[:0]
 	for _, s := range v.Servers {
 		_, member := v.memberOf(s.ID)
@@ -199,7 +171,7 @@ func (m *voters) noteSilent(v View, asked *survey) {
 // isSilent reports whether a server has no member, and did not answer the last survey.
 func (m *voters) isSilent(id ServerID) bool { return slices.Contains(m.silent, id) }
 
-func (m *voters) next(v View, e electorate, asked *survey) (Reconfiguration, bool) {
+func (m *voters) next(v View, e electorate, asked *poll) (Reconfiguration, bool) {
 	// A vote given to a dead member, which died together with a voter before any probe failed, would count against
 	// the majority and cost it.
 	answers := func(s Server) bool {
