@@ -117,7 +117,7 @@ var importMap = map[string]imports{
 	"internal/calls": {internal: []string{"internal/failure", "internal/frames", "internal/handles", "internal/tcp",
 		"internal/identity", "internal/wire", "internal/wire/frame", "security", "sequencer"}},
 	"internal/calls/overhttp": {internal: []string{"internal/wire", "internal/wire/frame", "security"}},
-	"client": {internal: []string{"internal/signal", "internal/calls", "internal/logqueue",
+	"client": {internal: []string{"internal/signal", "internal/tcp", "internal/calls", "internal/logqueue",
 		"epoch", "internal/clustertime", "security", "internal/attachment", "sequencer", "internal/roster", "internal/wire",
 		"internal/wire/frame", "internal/buildinfo", "internal/failure", "internal/frames", "internal/handles",
 		"internal/measure", "internal/identity", "internal/identity/numbers", "internal/session", "internal/tracing"}},

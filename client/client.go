@@ -34,6 +34,7 @@ import (
 	"github.com/snowgrid/snowgrid/internal/logqueue"
 	"github.com/snowgrid/snowgrid/internal/session"
 	"github.com/snowgrid/snowgrid/internal/signal"
+	"github.com/snowgrid/snowgrid/internal/tcp"
 	"github.com/snowgrid/snowgrid/internal/tracing"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/security"
@@ -206,13 +207,8 @@ func newClient(cfg Config) (*Client, error) {
 			"client: Addrs is empty; give the API address of at least one member")
 	}
 	for _, addr := range cfg.Addrs {
-		_, port, err := net.SplitHostPort(addr)
-		if err != nil {
-			return nil, failure.Errorf(sequencer.ErrInvalidConfig, "client: address %q is not host:port: %w", addr, err)
-		}
-		if _, err := net.LookupPort("tcp", port); err != nil {
-			return nil, failure.Errorf(sequencer.ErrInvalidConfig,
-				"client: address %q is not host:port: the port is %.20q; give 1 to 65535", addr, port)
+		if err := tcp.CheckAddr(addr); err != nil {
+			return nil, failure.Errorf(sequencer.ErrInvalidConfig, "client: address %q: %w", addr, err)
 		}
 	}
 	if err := wire.CheckLabels(cfg.Labels); err != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/snowgrid/snowgrid/grid"
 	"github.com/snowgrid/snowgrid/internal/buildinfo"
 	"github.com/snowgrid/snowgrid/internal/failure"
+	"github.com/snowgrid/snowgrid/internal/tcp"
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
@@ -200,7 +201,7 @@ func call(ctx context.Context, method, addr, path string, header http.Header, bo
 func exchange(ctx context.Context, method, addr, path string, header http.Header, body []byte) (*http.Response, []byte,
 	error) {
 	to := accessOf(ctx)
-	request, err := http.NewRequestWithContext(ctx, method, to.scheme+"://"+addr+path, bytes.NewReader(body))
+	request, err := http.NewRequestWithContext(ctx, method, tcp.URL(to.scheme, addr, path), bytes.NewReader(body))
 	if err != nil {
 		return nil, nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/client"
+	"github.com/snowgrid/snowgrid/internal/tcp"
 	"github.com/snowgrid/snowgrid/internal/wire"
 )
 
@@ -69,14 +70,12 @@ func checkAddrs(addrs ...string) error {
 		return badValue("addr", "", "the list is empty; give host:port, such as 127.0.0.1:7948")
 	}
 	for _, addr := range addrs {
-		_, port, err := net.SplitHostPort(addr)
-		switch {
-		case err != nil && strings.Contains(addr, ","):
+		if err := tcp.CheckAddr(addr); err != nil && strings.Contains(addr, ",") {
 			return badValue("addr", addr, "this command calls one member; give one host:port")
-		case err != nil:
-			return badValue("addr", addr, "this is not host:port, such as 127.0.0.1:7948")
+		} else if err != nil {
+			return badValue("addr", addr, "%v", err)
 		}
-		if n, err := net.LookupPort("tcp", port); err != nil || n == 0 {
+		if _, port, _ := net.SplitHostPort(addr); strings.Trim(port, "0") == "" {
 			return badValue("addr", addr, "the port is %.20q; give 1 to 65535", port)
 		}
 	}

@@ -23,6 +23,8 @@ func TestFlagsBeyondLimits(t *testing.T) {
 		"agent --expect 1 --leave-timeout=-5s": `--leave-timeout=-5s: give a duration above 0, such as 10s`,
 		"status --addr localhost:99999":        `--addr=localhost:99999: the port is "99999"; give 1 to 65535`,
 		"wait ready --addr localhost:x-y":      `--addr=localhost:x-y: the port is "x-y"; give 1 to 65535`,
+		"status --addr localhost:http":         `--addr=localhost:http: the port is "http"; give 1 to 65535`,
+		"next x --addr u@localhost:1":          `--addr=u@localhost:1: the host has the character '@'; give an IP or a DNS name`,
 	} {
 		status, stdout, stderr := runCommand(t, strings.Fields(line)...)
 		if want := "snowgrid: " + want; status != exitUsage || stdout != "" || !strings.HasPrefix(stderr, want) {

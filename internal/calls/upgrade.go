@@ -10,13 +10,14 @@ import (
 
 	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/internal/frames"
+	"github.com/snowgrid/snowgrid/internal/tcp"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/internal/wire/frame"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
 
 func (p *Pool) upgradeRequest(addr string) (*http.Request, error) {
-	req, err := http.NewRequestWithContext(context.Background(), http.MethodGet, "http://"+addr+frame.Path, nil)
+	req, err := http.NewRequestWithContext(context.Background(), http.MethodGet, tcp.URL("http", addr, frame.Path), nil)
 	if err != nil {
 		return nil, failure.Errorf(sequencer.ErrInvalidConfig, "client: %w", err)
 	}

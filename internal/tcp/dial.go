@@ -1,4 +1,4 @@
-// Package tcp opens TCP connections to names that have several addresses.
+// Package tcp checks addresses, and opens TCP connections to names that have several.
 package tcp
 
 import (
