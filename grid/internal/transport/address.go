@@ -109,6 +109,10 @@ func Advertised(ctx context.Context, nw Network, bound, host string) (netip.Addr
 			return netip.AddrPort{}, err
 		}
 	}
+	if ip.Is6() && ip.IsLinkLocalUnicast() {
+		return netip.AddrPort{}, fmt.Errorf("grid: %v is a link-local address, which leads elsewhere on each "+
+			"machine: listen on another one, or set AdvertiseHost (--advertise-host)", ip)
+	}
 	return netip.AddrPortFrom(ip, at.Port()), nil
 }
 
