@@ -1,6 +1,8 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -27,4 +29,24 @@ func TestManPages(t *testing.T) {
 }
 
 // TestHelpWidth: --help fits a terminal of 80 columns.
+// TestManPagesWithoutADirectory: a directory that cannot be written is one error, and not one for each page.
+func TestManPagesWithoutADirectory(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	full := filepath.Join(dir, "full")
+	if err := os.MkdirAll(filepath.Join(full, "snowgrid.1"), 0o700); err != nil { // no page takes its place
+		t.Fatal(err)
+	}
+	for _, out := range []string{file, full} {
+		status, stdout, stderr := runCommand(t, "man", "--out="+out)
+		if want := "snowgrid: --out=" + out; status != exitFailed || stdout != "" || !strings.HasPrefix(stderr, want) ||
+			!strings.HasSuffix(stderr, "; give a directory that can be written\n") || strings.Count(stderr, ";") != 1 {
+			t.Errorf("status %d, stdout %q, stderr %q, want %q", status, stdout, stderr, want)
+		}
+	}
+}
+
 func TestHelpWidth(t *testing.T) { kongtest.HelpWidth(t, programGrammar(t), runCommand) }

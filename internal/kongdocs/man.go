@@ -2,7 +2,6 @@ package kongdocs
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -39,19 +38,23 @@ func (c *Man) Run(ctx *kong.Context, program Program) error {
 		_, err := fmt.Fprint(ctx.Stdout, program.page(c.node))
 		return err
 	}
-	if err := os.MkdirAll(c.Out, 0o755); err != nil { //nolint:gosec // every user reads manual pages
-		return err
+	err := os.MkdirAll(c.Out, 0o755) //nolint:gosec // every user reads manual pages
+	if err == nil {
+		err = program.writePages(c.Out, c.node)
 	}
-	return program.writePages(c.Out, c.node)
+	if err != nil {
+		return fmt.Errorf("--out=%s: %w; give a directory that can be written", c.Out, err)
+	}
+	return nil
 }
 
-// writePages writes the pages of a command and of all below it.
+// writePages writes the pages of a command and of all below it, up to the first that cannot be written.
 func (p Program) writePages(dir string, node *kong.Node) error {
 	//nolint:gosec // every user reads manual pages
 	err := os.WriteFile(filepath.Join(dir, PageName(node)+".1"), []byte(p.page(node)), 0o644)
 	for _, c := range node.Children {
-		if !c.Hidden {
-			err = errors.Join(err, p.writePages(dir, c))
+		if err == nil && !c.Hidden {
+			err = p.writePages(dir, c)
 		}
 	}
 	return err
