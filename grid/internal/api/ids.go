@@ -2,8 +2,10 @@ package api
 
 import (
 	"sync"
+	"sync/atomic"
 
 	"github.com/snowgrid/snowgrid/grid/internal/tenure"
+	"github.com/snowgrid/snowgrid/internal/failure"
 	"github.com/snowgrid/snowgrid/internal/handles"
 	"github.com/snowgrid/snowgrid/internal/signal"
 
@@ -12,7 +14,6 @@ import (
 	"time"
 
 	"github.com/snowgrid/snowgrid/client"
-	"github.com/snowgrid/snowgrid/grid/internal/refusal"
 	"github.com/snowgrid/snowgrid/internal/wire"
 	"github.com/snowgrid/snowgrid/sequencer"
 )
@@ -20,6 +21,9 @@ import (
 // idsIdle is the time that the member keeps a handle and its logical node for POST /v1/ids after the
 // last request.
 const idsIdle = time.Minute
+
+// errEnds is the reply to POST /v1/ids of a member that leaves or was closed.
+var errEnds = failure.Errorf(sequencer.ErrClosed, "grid: this member leaves or has stopped; use another member")
 
 // IDs generates IDs for callers in any language. It holds logical nodes for them, separate from the
 // member's own handles.
@@ -29,6 +33,7 @@ type IDs struct {
 	life   *tenure.Life
 	mono   func() time.Duration
 	names  handles.Names
+	leaves atomic.Bool
 
 	mu     sync.Mutex     // guards client; never held while waiting
 	client *client.Client // made at the first request
@@ -107,7 +112,7 @@ func (i *IDs) start(ctx context.Context) (*client.Client, error) {
 	spare := c
 	switch {
 	case i.life.Closed():
-		err = refusal.ErrClosed
+		err = errEnds
 	case i.client != nil:
 		c = i.client
 	default:
@@ -127,8 +132,9 @@ func (i *IDs) current() *client.Client {
 	return i.client
 }
 
-// Leave gives the logical nodes back.
+// Leave gives the logical nodes back. Calls are refused from then on.
 func (i *IDs) Leave(ctx context.Context) error {
+	i.leaves.Store(true)
 	if c := i.current(); c != nil {
 		return c.Leave(ctx)
 	}
@@ -147,8 +153,14 @@ func (i *IDs) serve(ctx context.Context, in wire.IDsRequest) (wire.IDsResponse, 
 	if err := CheckName(in.Name); err != nil {
 		return wire.IDsResponse{}, err
 	}
+	if i.ends() {
+		return wire.IDsResponse{}, errEnds
+	}
 	i.names.Enter(in.Name)
 	out, err := i.make(ctx, in)
+	if i.ends() && (errors.Is(err, sequencer.ErrDetached) || errors.Is(err, sequencer.ErrClosed)) {
+		err = errEnds // the caller has no handle
+	}
 	found := !errors.Is(err, sequencer.ErrNotFound) && !errors.Is(err, sequencer.ErrInvalidConfig) &&
 		!errors.Is(err, wire.ErrBadRequest)
 	for _, name := range i.names.Leave(in.Name, found, i.mono()) {
@@ -156,6 +168,9 @@ func (i *IDs) serve(ctx context.Context, in wire.IDsRequest) (wire.IDsResponse, 
 	}
 	return out, err
 }
+
+// ends reports whether the handles end with the member.
+func (i *IDs) ends() bool { return i.leaves.Load() || i.life.Closed() }
 
 func (i *IDs) endIdle(ctx context.Context, c *client.Client) {
 	for ctx.Err() == nil {
