@@ -60,7 +60,8 @@ func TestGreetingOfAnIncompatibleRelease(t *testing.T) {
 			want := "snowgrid v2 (protocols 1 to 2) and snowgrid v4 (protocols 3 to 4) have no protocol in common; upgrade " +
 				"the older one to a release that has protocol 3 first"
 			var refused *transport.RefusedError
-			if !errors.As(err, &refused) || refused.By != transport.ByRelease || refused.Addr != to.Addr() || !strings.HasSuffix(err.Error(), want) {
+			if !errors.As(err, &refused) || refused.By != transport.ByRelease || refused.Addr != to.Addr() ||
+				!strings.HasSuffix(err.Error(), want) {
 				t.Errorf("got %v\nwant ... %s", err, want)
 			}
 			if dialer.Refusal() != refused {
