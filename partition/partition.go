@@ -311,3 +311,7 @@ func (m *Machine) High(v View) (clustertime.Tick, error) {
 	}
 	return high, nil
 }
+
+// ErrEnded is the reply of an owner whose member grants nothing more.
+var ErrEnded = failure.Errorf(sequencer.ErrClosed,
+	"grid: this member has left or stopped and grants nothing; use another member")

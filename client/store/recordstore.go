@@ -3,8 +3,10 @@ package store
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
+	mathrand "math/rand/v2"
 	"slices"
 	"sync"
 	"time"
@@ -194,3 +196,15 @@ func (rs *recordStore) gaveUp(ctx context.Context, name string, last error) erro
 		"sequencer %q: the store did not complete it in time: %w; last error: %s%s", name, ctx.Err(), last.Error(),
 		adviceFor(last))
 }
+
+// newNonce returns a text that no other body has.
+func newNonce() string { return rand.Text() }
+
+// randomBytes returns a life's random half.
+func randomBytes() (b [8]byte) {
+	_, _ = rand.Read(b[:])
+	return b
+}
+
+// jitter returns a random duration below d.
+func jitter(d time.Duration) time.Duration { return mathrand.N(d) }

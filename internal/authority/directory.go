@@ -1,8 +1,11 @@
 package authority
 
 import (
+	"crypto/ed25519"
 	"crypto/rand"
+	"crypto/x509"
 	"encoding/base64"
+	"encoding/pem"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -133,4 +136,20 @@ func (d *Directory) Issue(r Request, out string, now time.Time) error {
 		files = append(files, file{name, content})
 	}
 	return publish(out, files)
+}
+
+// newTokenKey returns a new key that signs tokens, and its public part, in PEM.
+func newTokenKey() (private, public []byte, err error) {
+	open, secret, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		return nil, nil, err
+	}
+	if private, err = keyPEM(secret); err != nil {
+		return nil, nil, err
+	}
+	der, err := x509.MarshalPKIXPublicKey(open)
+	if err != nil {
+		return nil, nil, err
+	}
+	return private, pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}), nil
 }

@@ -8,7 +8,7 @@
 //	Tasks     the client's calls and goroutines
 //	Releases  attachments that are being released
 //	Names     names whose handles serve POST /v1/ids
-//	Turns     who goes on at a time, for each key
+//	Turns     the bound on concurrent callers for each key
 //	Clock     cluster time between two answers
 package handles
 
@@ -18,6 +18,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/snowgrid/snowgrid/internal/attachment"
 	"github.com/snowgrid/snowgrid/internal/failure"
@@ -216,4 +217,25 @@ func (r *Registry[S]) Close() {
 		e.Control.Close()
 	}
 	r.tasks.Wait()
+}
+
+// Counts are totals over some handles.
+type Counts struct {
+	IDs         uint64 // issued
+	GrantWaits  uint64 // calls that had to wait for a grant
+	GrantWaited time.Duration
+}
+
+func (c *Counts) add(s sequencer.Stats) {
+	c.IDs += s.IDs
+	c.GrantWaits += s.GrantWaits
+	c.GrantWaited += s.GrantWaited
+}
+
+// Counted returns every handle, and the counts for dropped handles. Each handle is in exactly one
+// result, so that a client's total never decreases.
+func (r *Registry[S]) Counted() (all []*Entry[S], past Counts) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.all(), r.past
 }

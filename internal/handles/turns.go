@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// Turns bounds the callers for each key that go on at a time; more wait. The zero value is ready.
+// Turns bounds the concurrent callers for each key; more wait. The zero value is ready.
 type Turns[K comparable] struct {
 	mu sync.Mutex // never held while waiting
 	of map[K]*turn
@@ -13,7 +13,7 @@ type Turns[K comparable] struct {
 
 // turn is one key's, while a caller has it or waits for it.
 type turn struct {
-	places chan struct{} // has an element for each caller that goes on
+	places chan struct{} // has an element for each caller that has a place
 	users  int
 }
 
