@@ -207,6 +207,7 @@ func (s *Striped) Stats() Stats {
 		st := h.Stats()
 		sum.IDs += st.IDs
 		sum.GrantWaits += st.GrantWaits
+		sum.GrantWaited += st.GrantWaited
 		sum.LongestGrantWait = max(sum.LongestGrantWait, st.LongestGrantWait)
 		sum.WaitingNow += st.WaitingNow
 		if sum.GrantUntil.IsZero() || !st.GrantUntil.IsZero() && st.GrantUntil.Before(sum.GrantUntil) {

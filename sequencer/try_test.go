@@ -109,7 +109,8 @@ func TestStripedWaitEnds(t *testing.T) {
 				t.Errorf("%+v", r)
 			}
 			st := s.Stats()
-			if st.GrantWaits != 1 || st.WaitingNow != 0 || st.LongestGrantWait != end.Sub(3000).Duration() || st.IDs != 1 {
+			if st.GrantWaits != 1 || st.WaitingNow != 0 || st.LongestGrantWait != end.Sub(3000).Duration() ||
+				st.GrantWaited != st.LongestGrantWait || st.IDs != 1 {
 				t.Errorf("%+v", st)
 			}
 			if until := time.UnixMilli(3000).UTC(); st.GrantUntil != until {
