@@ -41,7 +41,7 @@ var importMap = map[string]imports{
 	"internal/session": {pure: true, internal: []string{"internal/clustertime", "internal/attachment",
 		"sequencer", "internal/roster"}},
 	"internal/handles": {internal: []string{"internal/clustertime", "internal/attachment", "sequencer",
-		"internal/failure"}},
+		"internal/failure", "internal/signal"}},
 	"internal/fork":     {},
 	"internal/verify":   {internal: []string{"internal/foreign", "sequencer"}},
 	"internal/foreign":  {pure: true, internal: []string{"epoch", "sequencer"}},

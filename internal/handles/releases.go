@@ -3,6 +3,8 @@ package handles
 import (
 	"context"
 	"sync"
+
+	"github.com/snowgrid/snowgrid/internal/signal"
 )
 
 // ReleasesMax bounds one client's concurrent releases. A grid member accepts 8 calls per
@@ -18,7 +20,7 @@ type Releases struct {
 	mu      sync.Mutex // never held while waiting
 	waiting []func(context.Context)
 	running int
-	none    chan struct{} // closed when none is left; nil while unused
+	none    signal.Broadcast // sent when none is left
 }
 
 // NewReleases returns the releases for the client with these tasks.
@@ -50,9 +52,8 @@ func (r *Releases) next() func(context.Context) {
 		r.waiting = r.waiting[1:]
 		return first
 	}
-	if r.running--; r.running == 0 && r.none != nil {
-		close(r.none)
-		r.none = nil
+	if r.running--; r.running == 0 {
+		r.none.Send()
 	}
 	return nil
 }
@@ -67,16 +68,10 @@ func (r *Releases) inProgress() bool {
 //
 // Errors: ctx.Err(), and sequencer.ErrClosed.
 func (r *Releases) Await(ctx context.Context) error {
-	r.mu.Lock()
-	if r.running == 0 {
-		r.mu.Unlock()
+	none := r.none.Wait()
+	if !r.inProgress() {
 		return nil
 	}
-	if r.none == nil {
-		r.none = make(chan struct{})
-	}
-	none := r.none
-	r.mu.Unlock()
 	select {
 	case <-none:
 		return nil

@@ -178,10 +178,8 @@ func ErrorOf(err error, v roster.Version) *Error {
 
 // Status returns the error's HTTP status.
 func (e *Error) Status() int {
-	for _, c := range codes {
-		if c.name == e.Code {
-			return c.status
-		}
+	if i := e.row(); i >= 0 {
+		return codes[i].status
 	}
 	return http.StatusServiceUnavailable
 }

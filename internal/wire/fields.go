@@ -95,10 +95,12 @@ func (f *Fields) Flag(name string, v *bool) {
 	case !f.Has(name, *v):
 	case f.writing:
 		f.data = append(f.data, codeTrue)
-	case f.code() == codeTrue:
-		*v = true
 	default:
-		f.fail()
+		if b := f.take(1); f.failed || b[0] != codeTrue {
+			f.fail()
+		} else {
+			*v = true
+		}
 	}
 }
 
@@ -116,9 +118,8 @@ func (f *Fields) object(list func(f *Fields)) {
 		f.data = append(f.data, codeMap)
 		list(f)
 	} else {
-		c := f.code()
-		f.fields = int(c & fixedFields)
-		if c&^fixedFields != codeMap {
+		k, n := f.header()
+		if f.fields = int(min(n, MaxElements)); k != isMap {
 			f.fail()
 		}
 		if list(f); f.fields != 0 {
@@ -199,16 +200,12 @@ func text[T ~string](f *Fields, v *T) {
 		f.data = append(f.data, *v...)
 		return
 	}
-	n := 0
-	switch c := f.code(); {
-	case c&^fixedBytes == codeString:
-		n = int(c & fixedBytes)
-	case c == codeStr8 || c == codeStr8+1:
-		n = f.length(1 << (c - codeStr8))
-	default:
+	k, n := f.header()
+	if k != isBytes || n > uint64(len(f.data)) {
 		f.fail()
+		return
 	}
-	*v = T(f.take(n))
+	*v = T(f.take(int(n)))
 }
 
 // Hex lists an ID.
@@ -270,7 +267,7 @@ func elements[T any](f *Fields, name string, s *[]T, element func(v *T)) {
 		f.appendHeader(len(*s), codeArray, fixedFields, codeList16-1)
 	} else {
 		var none T
-		*s = make([]T, f.count(codeArray, codeList16, int(unsafe.Sizeof(none))))
+		*s = make([]T, f.count(isArray, int(unsafe.Sizeof(none))))
 	}
 	for i := range *s {
 		element(&(*s)[i])
@@ -290,7 +287,7 @@ func Map(f *Fields, name string, m *map[string]string) {
 		}
 		return
 	}
-	n := f.count(codeMap, codeMap16, 2*int(unsafe.Sizeof(""))+wordSize)
+	n := f.count(isMap, 2*int(unsafe.Sizeof(""))+wordSize)
 	*m = make(map[string]string, n)
 	for range n {
 		var key, value string
@@ -301,21 +298,16 @@ func Map(f *Fields, name string, m *map[string]string) {
 }
 
 // count reads the header of a list or map. Each element takes size bytes in memory.
-func (f *Fields) count(short, long byte, size int) (n int) {
-	switch c := f.code(); {
-	case c&^fixedFields == short:
-		n = int(c & fixedFields)
-	case c == long:
-		n = f.length(2)
-	}
+func (f *Fields) count(of kind, size int) int {
+	k, n := f.header()
 	if size > wordSize {
-		f.room -= n * size
+		f.room -= int(min(n, MaxElements)) * size
 	}
-	if n == 0 || n > MaxElements || n > len(f.data) || f.room < 0 {
+	if k != of || n == 0 || n > MaxElements || n > uint64(len(f.data)) || f.room < 0 {
 		f.fail()
 		return 0
 	}
-	return n
+	return int(n)
 }
 
 // appendHeader appends the header of n bytes or elements: short for at most fixed of them. Of
@@ -353,34 +345,22 @@ func (f *Fields) appendNumber(n uint64) {
 }
 
 func (f *Fields) number() uint64 {
-	c := f.code()
-	switch {
-	case c < 1<<7:
-		return uint64(c)
-	case c < codeUint8 || c > codeUint8+3:
+	k, n := f.header()
+	if k != isUnsigned {
 		f.fail()
-		return 0
-	}
-	var n uint64
-	for _, b := range f.take(1 << (c - codeUint8)) {
-		n = n<<8 | uint64(b)
 	}
 	return n
 }
 
-// length reads a length of size bytes.
-func (f *Fields) length(size int) (n int) {
-	for _, b := range f.take(size) {
-		n = n<<8 | int(b)
+// header reads a value's first bytes; see [scan.header].
+func (f *Fields) header() (kind, uint64) {
+	s := scan{rest: f.data}
+	k, n, err := s.header()
+	if f.data = s.rest; err != nil {
+		f.fail()
+		return isOther, 0
 	}
-	return n
-}
-
-func (f *Fields) code() byte {
-	if b := f.take(1); !f.failed {
-		return b[0]
-	}
-	return codeNil
+	return k, n
 }
 
 func (f *Fields) take(n int) []byte {

@@ -59,12 +59,7 @@ type Imported struct {
 }
 
 // Check returns an [ErrInvalid] for a malformed command.
-func (c Command) Check() error {
-	if fault := c.fault(); fault != "" {
-		return invalidf("%s", fault)
-	}
-	return nil
-}
+func (c Command) Check() error { return invalidIf(c.fault()) }
 
 // CheckNew returns an [ErrInvalid] for a command with a text that makes two entries look equal when
 // printed: a new set's name, or a process's new address. The leader checks it before it proposes
@@ -138,12 +133,7 @@ func (a Application) fault() string {
 }
 
 // CheckNumber returns an [ErrInvalid] for a number that no process can have.
-func CheckNumber(id uint64) error {
-	if fault := numberFault(id); fault != "" {
-		return invalidf("%s", fault)
-	}
-	return nil
-}
+func CheckNumber(id uint64) error { return invalidIf(numberFault(id)) }
 
 // numberFault describes the error in a process's number, "" for none.
 func numberFault(id uint64) string {

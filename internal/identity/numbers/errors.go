@@ -55,4 +55,12 @@ func invalidf(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrInvalid, fmt.Sprintf(format, args...))
 }
 
+// invalidIf returns nil for no fault.
+func invalidIf(fault string) error {
+	if fault == "" {
+		return nil
+	}
+	return invalidf("%s", fault)
+}
+
 func refusedf(format string, args ...any) error { return failure.Errorf(ErrRefused, format, args...) }

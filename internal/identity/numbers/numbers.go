@@ -204,12 +204,7 @@ func (r Registry) Registered(cluster, name string, id uint64, start Code) (s Set
 }
 
 // CheckName returns an [ErrInvalid] for a malformed name of a set.
-func CheckName(cluster, name string) error {
-	if fault := NameFault(cluster, name); fault != "" {
-		return invalidf("%s", fault)
-	}
-	return nil
-}
+func CheckName(cluster, name string) error { return invalidIf(NameFault(cluster, name)) }
 
 // SetsFault describes the error in a registry that no sequence of commands produces, "" for none. It
 // examines only the parts that r does not share with an earlier registry.
