@@ -2,8 +2,6 @@ package partition
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/snowgrid/snowgrid/internal/attachment"
@@ -158,14 +156,12 @@ func (m *Machine) UnusedNames(v View, prefix, after string, unused time.Duration
 		return nil, failure.Errorf(sequencer.ErrUnavailable, "grid: partition %d: %s", m.id, m.learner.waitsForHolders(v))
 	}
 	var out []UnusedName
-	for name := range m.table.records {
-		if name <= after || !strings.HasPrefix(name, prefix) {
-			continue
-		}
-		if time, free := m.Unused(v, name); free && time >= unused {
-			out = append(out, UnusedName{name, time})
-		}
+	for _, name := range m.table.names(prefix, after, n, func(name string, _ *record) bool {
+		time, free := m.Unused(v, name)
+		return free && time >= unused
+	}) {
+		time, _ := m.Unused(v, name)
+		out = append(out, UnusedName{name, time})
 	}
-	slices.SortFunc(out, func(a, b UnusedName) int { return strings.Compare(a.Name, b.Name) })
-	return slices.Clip(out[:min(len(out), n)]), nil
+	return out, nil
 }

@@ -129,13 +129,10 @@ func (t *Table) Lives(n int) []attachment.Ref {
 // nodes.
 func (t *Table) LivesThat(n int, is func(ref attachment.Ref, attached int) bool) []attachment.Ref {
 	var out []attachment.Ref
-	for name, r := range t.records {
-		if !r.Destroyed && is(r.Ref, t.Attached(name)) {
-			out = append(out, r.Ref)
-		}
+	for _, name := range t.names("", "", n, func(name string, r *record) bool {
+		return !r.Destroyed && is(r.Ref, t.Attached(name))
+	}) {
+		out = append(out, t.records[name].Ref)
 	}
-	slices.SortFunc(out, func(a, b attachment.Ref) int {
-		return cmp.Compare(a.Definition.Name(), b.Definition.Name())
-	})
-	return slices.Clip(out[:min(len(out), n)])
+	return out
 }

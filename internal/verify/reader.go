@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -41,8 +42,9 @@ type reader struct {
 	backs       uint64
 	hosts       hostNames
 	found       findings
-	limits      tickLimits
-	size        int // rows in a chunk
+	// since and until are the first and the last time, in units since the epoch.
+	since, until uint64
+	size         int // rows in a chunk
 }
 
 // track is a node's row before.
@@ -54,9 +56,6 @@ type track struct {
 	first uint64 // line
 }
 
-// tickLimits are the first and the last time, in units since the epoch.
-type tickLimits struct{ since, until uint64 }
-
 // ticksAt returns the units from the epoch to a time; 0 for an earlier one.
 func ticksAt(f foreign.Format, t time.Time) uint64 {
 	ms := t.UnixMilli() - f.Epoch.UnixMilli()
@@ -66,13 +65,14 @@ func ticksAt(f foreign.Format, t time.Time) uint64 {
 func newReader(ctx context.Context, cfg Config, progress *Progress) *reader {
 	r := &reader{
 		ctx: ctx, cfg: cfg, progress: progress, chunks: make(chan []row), nodes: map[uint32]*track{},
-		found: newFindings(cfg.Show), limits: tickLimits{until: 1<<64 - 1}, size: cmp.Or(cfg.chunk, chunkRows),
+		found: findings{show: cfg.Show, count: map[Kind]uint64{}, kept: map[Kind][]Finding{}}, until: math.MaxUint64,
+		size: cmp.Or(cfg.chunk, chunkRows),
 	}
 	if !cfg.Since.IsZero() {
-		r.limits.since = ticksAt(cfg.Format, cfg.Since)
+		r.since = ticksAt(cfg.Format, cfg.Since)
 	}
 	if !cfg.Until.IsZero() {
-		r.limits.until = ticksAt(cfg.Format, cfg.Until)
+		r.until = ticksAt(cfg.Format, cfg.Until)
 	}
 	return r
 }
@@ -136,10 +136,10 @@ func (r *reader) add(text []byte, line uint64, host []byte) error {
 		r.found.add(Finding{Kind: Foreign, Line: line, ID: sequencer.ID(id)})
 	}
 	switch {
-	case ticks < r.limits.since:
+	case ticks < r.since:
 		usual = false
 		r.found.add(Finding{Kind: Early, Line: line, ID: sequencer.ID(id)})
-	case ticks > r.limits.until:
+	case ticks > r.until:
 		usual = false
 		r.found.add(Finding{Kind: Future, Line: line, ID: sequencer.ID(id)})
 	}

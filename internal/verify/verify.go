@@ -151,20 +151,11 @@ type findings struct {
 	kept  map[Kind][]Finding
 }
 
-func newFindings(show int) findings {
-	return findings{show: show, count: map[Kind]uint64{}, kept: map[Kind][]Finding{}}
-}
-
 func (f *findings) add(found Finding) {
 	f.count[found.Kind]++
 	if len(f.kept[found.Kind]) < f.show {
 		f.kept[found.Kind] = append(f.kept[found.Kind], found)
 	}
-}
-
-func (f *findings) drop(k Kind) {
-	delete(f.count, k)
-	delete(f.kept, k)
 }
 
 // Check reads all rows and reports on them. It returns ctx's error when ctx ends, even if a read blocks; that read
@@ -205,7 +196,8 @@ func finish(ctx context.Context, cfg Config, r *reader, sorted *runs, progress *
 		Last: r.last.bound(cfg.Format), Nodes: len(r.nodes), Rare: r.rare(), Hosts: len(r.hosts.names), Ordered: r.ordered(),
 	}
 	if !out.Ordered {
-		r.found.drop(Backwards)
+		delete(r.found.count, Backwards)
+		delete(r.found.kept, Backwards)
 	}
 	out.density = newDensity(r)
 	m := merger{cfg: cfg, found: &r.found, hosts: r.hosts.names, density: out.density, owners: map[uint32]*owner{}}
