@@ -12,7 +12,7 @@ var verifyMutants = []mutant{
 	{"verify", "the run in memory is left out", "internal/verify/runs.go", "heap.push(&head{memory: s.pending})",
 		"heap.push(&head{memory: s.pending[:0]})", verifyTests},
 	{"verify", "a row at the last allowed time is in the future", "internal/verify/reader.go",
-		"case ticks > r.until:", "case ticks >= r.limits.until:", verifyTests},
+		"case ticks > r.until:", "case ticks >= r.until:", verifyTests},
 	{"verify", "a full millisecond is overfull", "internal/verify/merge.go", "n > 1<<m.cfg.Format.CounterBits",
 		"n >= 1<<m.cfg.Format.CounterBits", verifyTests},
 	{"verify", "rows of the unit before count", "internal/verify/merge.go", "clear(m.unit.rows)", "", verifyTests},
