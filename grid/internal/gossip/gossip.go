@@ -170,7 +170,8 @@ func (g *Gossip) config() *memberlist.Config {
 	conf.EnableCompression = false
 	conf.Delegate, conf.Events, conf.Alive, conf.Merge, conf.Ping = g, g, g, g, g
 	conf.Keyring = g.keys.Memberlist()
-	conf.Logger = log.New(probeLog{g.cfg.Library.Writer("gossip"), g.noteUnanswered, g.noteTCPOnly, g.news.Send}, "", 0)
+	conf.Logger = log.New(probeLog{g.cfg.Library.Writer("gossip"), g.noteUnanswered, g.noteUnsent, g.noteTCPOnly,
+		g.news.Send}, "", 0)
 	return conf
 }
 

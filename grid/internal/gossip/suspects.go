@@ -46,10 +46,11 @@ func (g *Gossip) Failing() []roster.Incarnation {
 	return slices.Sorted(maps.Keys(g.failing))
 }
 
-// Log lines by which memberlist reports a failed probe: a ping without an answer, and any failed
-// probe.
+// Log lines by which memberlist reports a failed probe: a ping without an answer, a ping that the socket
+// refused, and any failed probe.
 const (
 	probeUnanswered = "memberlist: Failed UDP ping: "
+	probeUnsent     = "memberlist: Failed to send UDP ping: "
 	probeFailed     = "memberlist: Suspect "
 )
 
@@ -63,10 +64,25 @@ func failedProbe(line string) (name string, failed bool) {
 	return "", false
 }
 
+// unsentProbe returns the address to which a ping could not be sent according to a memberlist log line. Such a line has
+// no name, but an error of package net: "write udp 10.0.0.1:7946->10.0.0.2:7946: sendto: operation not permitted".
+func unsentProbe(line string) (addr string, unsent bool) {
+	_, failure, unsent := strings.Cut(line, probeUnsent)
+	if !unsent {
+		return "", false
+	}
+	if _, addr, unsent = strings.Cut(failure, "->"); !unsent {
+		return "", false
+	}
+	addr, _, unsent = strings.Cut(addr, ": ")
+	return addr, unsent
+}
+
 // probeLog forwards memberlist's log, records failed probes, and signals suspicions.
 type probeLog struct {
 	io.Writer
 	failed    func(name string)
+	unsent    func(addr string)
 	byTCP     func(name string)
 	suspected func()
 }
@@ -78,6 +94,9 @@ func (l probeLog) Write(line []byte) (int, error) {
 		if strings.Contains(string(line), probeFailed) {
 			l.suspected()
 		}
+	}
+	if addr, unsent := unsentProbe(string(line)); unsent {
+		l.unsent(addr)
 	}
 	if name, found := probedByTCP(string(line)); found {
 		l.byTCP(name)
@@ -97,6 +116,20 @@ func (g *Gossip) noteUnanswered(name string) {
 	if peer && g.cfg.Unanswered != nil {
 		g.cfg.Unanswered(inc)
 	}
+}
+
+// noteUnsent records and signals that a probe to an address could not be sent, as by a rule of a firewall or without a
+// route. memberlist then probes through others, and reports nothing if one of them reaches the peer.
+func (g *Gossip) noteUnsent(addr string) {
+	name := ""
+	g.mu.Lock()
+	for inc, p := range g.alive {
+		if p.Gossip == addr {
+			name = string(inc)
+		}
+	}
+	g.mu.Unlock()
+	g.noteUnanswered(name)
 }
 
 // NotifyPingComplete implements memberlist.PingDelegate: a peer has answered a probe.
