@@ -180,10 +180,18 @@ func ReadBodyOf(r io.Reader, length int64) ([]byte, error) {
 	if _, err := data.ReadFrom(io.LimitReader(r, MaxBody+1)); err != nil {
 		return nil, failure.Errorf(ErrBadRequest, "the body ended early: %w", err)
 	}
-	if data.Len() > MaxBody {
-		return nil, failure.Errorf(ErrBadRequest, "the body is larger than %d bytes; send less in one call", MaxBody)
+	if err := CheckLength(int64(data.Len())); err != nil {
+		return nil, err
 	}
 	return data.Bytes(), nil
+}
+
+// CheckLength refuses a body that is longer than MaxBody bytes.
+func CheckLength(length int64) error {
+	if length > MaxBody {
+		return failure.Errorf(ErrBadRequest, "the body is larger than %d bytes; send less in one call", MaxBody)
+	}
+	return nil
 }
 
 // WriteEvent writes one event, with its length before it.

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
@@ -120,12 +121,16 @@ func (c *connection) releaseBody(length int64) {
 	}
 }
 
-// chargeBody charges a body to the budgets of the connection's peer and of all callers, until release.
+// chargeBody charges a body to the budgets of the connection's peer and of all callers, until release. A stated length
+// beyond the limit is an error.
 func (c *connection) chargeBody(ctx context.Context, length int64) (release func(), err error) {
+	if err := wire.CheckLength(length); err != nil {
+		return func() {}, fmt.Errorf("grid: %w", err)
+	}
 	if c.bodies == nil || c.kind == fromMember {
 		return func() {}, nil
 	}
-	if length < 0 || length > wire.MaxBody {
+	if length < 0 {
 		length = wire.MaxBody // no more is read
 	}
 	ctx, cancel := context.WithTimeout(ctx, chargeTimeout)
