@@ -58,8 +58,8 @@ var registrationMutants = []mutant{
 	{"P5", "a successor begins where its grants were counted, not where they were renewed", "partition/attach.go",
 		"c.Node, c.Previous, until)", "c.Node, c.Previous, until*0)", successorTests},
 	{"P5", "a successor takes the node of any attachment", "partition/attach.go",
-		"	if m.table.Expire(name, c.Node, c.Previous, until) {", "	for i := range m.table.records[name].slots {\n		if s := " +
-			"&m.table.records[name].slots[i]; s.node == c.Node {\n			c.Previous = s.id\n		}\n	}\n	if m.table.Expire(name, " +
+		"	if m.table.Expire(name, c.Node, c.Previous, until) {", "	for i := range m.table.records[name].Slots {\n		if s := " +
+			"&m.table.records[name].Slots[i]; s.Node == c.Node {\n			c.Previous = s.ID\n		}\n	}\n	if m.table.Expire(name, " +
 			"c.Node, c.Previous, until) {", successorTests},
 	{"P5", "the session of an earlier process continues", "partition/attach.go", "		m.sessions.Drop(name, c.Previous)\n",
 		"", successorTests},
