@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// TestResetsOfAConnection: those of one second count, and not those before.
+// TestResetsOfAConnection: a connection may reset resetsMax calls at once, and as many again a second later.
 func TestResetsOfAConnection(t *testing.T) {
 	r, now := newResets(), time.Now()
 	for range 10 {

@@ -43,7 +43,7 @@ type RefusedError struct {
 // Error names the address, both sides and the remedy.
 func (e *RefusedError) Error() string { return e.text }
 
-// Difference is what two members differ in.
+// Difference names a setting in which two members differ.
 type Difference int
 
 // The differences of members.
